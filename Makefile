@@ -1,0 +1,40 @@
+# `make demo` and `make test` do all the set-up they need on a machine with Python 3.11+ and make.
+VENV ?= .venv
+PY := $(VENV)/bin/python
+PYTHON ?= python3
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check bench wheel clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("evalq needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Exit code 3 is what the demo is to end with: one judge is broken on purpose and left out.
+demo: $(STAMP)
+	@$(VENV)/bin/evalq demo; code=$$?; \
+	if [ $$code -eq 3 ]; then \
+		echo; echo "Exit code 3, partial, as it should be: sim-gemini-2.5-flash answers nothing and is left out of the ranking."; \
+	else echo "the demo ended with exit code $$code instead of 3"; exit 1; fi
+
+check: $(STAMP)
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(PY) -m pytest tests/unit -q -n auto
+
+test: $(STAMP)
+	$(PY) -m pytest tests -q -n 2 --dist loadfile
+
+bench: $(STAMP)
+	$(PY) -m benchmarks.publishing
+	$(PY) -m benchmarks.startup
+
+wheel: $(STAMP)
+	$(PY) -m pip wheel --quiet --no-deps -w dist .
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,92 @@
+"""The Python API: `evalq.bake_off(...)` runs a bake-off and returns what it came to."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalq import bakeoff
+from evalq.definitions.task import ScorerMode
+from evalq.results import BakeOffResult, Progress, RunResult
+from evalq.session import open_session
+from evalq.settings import load_settings, project_root
+
+
+@dataclass(frozen=True)
+class BakeOff:
+    """A bake-off that has ended."""
+
+    result: BakeOffResult
+
+    @property
+    def id(self) -> int:
+        """Its number, for `evalq inspect`."""
+        return self.result.id
+
+    @property
+    def state(self) -> str:
+        """How it ended: concluded, or capped."""
+        return self.result.state
+
+    @property
+    def runs(self) -> tuple[RunResult, ...]:
+        """One per judge, best first, excluded judges last."""
+        return self.result.runs
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `evalq.bakeoff/1` document."""
+        return self.result.to_dict()
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One flat dictionary per judge, ready for a data frame."""
+        nested = {"errors", "per_stratum", "metrics"}
+        return [
+            {"bakeoff_id": self.id, "task": self.result.task, "eval_set": self.result.eval_set}
+            | {name: value for name, value in asdict(run).items() if name not in nested}
+            | {name: rate.accuracy for name, rate in run.metrics.items()}
+            for run in self.runs
+        ]
+
+
+def bake_off(
+    *,
+    task: str,
+    eval_set: str,
+    judges: Sequence[str] = (),
+    scorer: ScorerMode | None = None,
+    grader_model: str | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    max_cost_usd: Decimal | float | str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> BakeOff:
+    """Run judges on a task and compare them; returns when the last answer is graded.
+
+    Plain and synchronous: usable in a notebook, with or without a running event loop. Settings come from the
+    environment and evalq.yaml as for the command line; KeyboardInterrupt pauses the bake-off.
+    """
+    cwd = Path.cwd()
+    settings, root = load_settings(cwd, os.environ), project_root(cwd)
+    request = bakeoff.Request(task, eval_set, judges, scorer, grader_model, samples, seed)
+    plan = bakeoff.prepare(request, settings, root)
+    cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
+    with open_session(settings, fleet=True) as session:
+        broker = session.broker()
+        bakeoff_id = bakeoff.start(session, broker, plan, cap_usd=cap_usd, root=root)
+        return BakeOff(_follow(session.db, broker, bakeoff_id, on_progress or _ignore))
+
+
+def _follow(db: Any, broker: Any, bakeoff_id: int, show: Callable[[Progress], None]) -> BakeOffResult:
+    try:
+        bakeoff.follow(db, broker, bakeoff_id, show=show, is_interrupted=lambda: False)
+    except KeyboardInterrupt:
+        bakeoff.stop_spending(db, bakeoff_id, show=show)
+        raise
+    bakeoff.drain(db, bakeoff_id, show=show)
+    return bakeoff.result_of(db, bakeoff_id)
+
+
+def _ignore(progress: Progress) -> None:
+    del progress

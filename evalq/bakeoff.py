@@ -1,0 +1,160 @@
+"""One bake-off from request to result: load, plan, record, publish, follow."""
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from evalq import conclusion, enqueue, recovery
+from evalq.broker import Broker
+from evalq.catalogue import catalogue, pick
+from evalq.definitions.files import load_evalset, load_task
+from evalq.definitions.fit import check_fit
+from evalq.definitions.lookup import find_evalset, find_task
+from evalq.definitions.task import ScorerMode, TaskConfig
+from evalq.errors import InputError, Problem
+from evalq.grading.judge_model import check_rubric
+from evalq.holdout import refuse_holdout
+from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap
+from evalq.progress import read_progress
+from evalq.results import BakeOffResult, BakeOffState, Progress
+from evalq.session import Session
+from evalq.settings import Settings
+from evalq.store import bakeoffs, jobs
+from evalq.store.database import Database
+
+ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
+
+_POLL_S = 0.25
+_REAP_EVERY_S = 2.0
+_DRAIN_S = 120.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    task: str
+    eval_set: str
+    judges: Sequence[str] = ()
+    scorer: ScorerMode | None = None
+    grader_model: str | None = None
+    samples: int = 1
+    seed: int = 0
+
+
+def prepare(request: Request, settings: Settings, root: Path) -> Plan:
+    """Load and check everything, and price it; nothing is touched but files."""
+    task = apply_scorer(load_task(find_task(request.task, root)), request.scorer, request.grader_model)
+    loaded = load_evalset(find_evalset(request.eval_set, task.name, root))
+    refuse_holdout(loaded.evalset.name)
+    problems = check_fit(task, loaded)
+    if problems:
+        raise InputError(*problems)
+    known = catalogue(settings.judges)
+    grader = _grader_name(task)
+    if grader:
+        check_rubric(task, loaded.evalset.cases[0])
+    return make_plan(
+        task,
+        loaded.evalset,
+        pick(request.judges or task.default_judges, known),
+        grader=pick([grader], known)[0] if grader else None,
+        seed=request.seed,
+        samples=_samples(request),
+    )
+
+
+def start(session: Session, broker: Broker, plan: Plan, *, cap_usd: Decimal, root: Path) -> int:
+    """Record the bake-off, then publish its first jobs; return its id."""
+    refuse_over_cap(plan, cap_usd)
+    bakeoff_id = bakeoffs.record(
+        session.db, plan, cap_usd=cap_usd, run_type="bake-off", git_sha=_git_sha(root)
+    )
+    enqueue.open_chords(session.db, broker, bakeoff_id)
+    enqueue.pump_all(session.db, broker)
+    return bakeoff_id
+
+
+def restart(db: Database, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> None:
+    """Go on with a stopped bake-off: what has ended stays, the rest is published again."""
+    if cap_usd is not None:
+        bakeoffs.set_cap(db, bakeoff_id, cap_usd)
+    bakeoffs.move(db, bakeoff_id, "running", from_states=["paused", "capped", "cancelled"])
+    bakeoffs.reopen(db, bakeoff_id)
+    enqueue.pump_all(db, broker)
+
+
+def follow(
+    db: Database,
+    broker: Broker,
+    bakeoff_id: int,
+    *,
+    show: Callable[[Progress], None],
+    is_interrupted: Callable[[], bool],
+) -> BakeOffState:
+    """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile."""
+    next_reap = time.monotonic() + _REAP_EVERY_S
+    while True:
+        progress = read_progress(db, bakeoff_id)
+        show(progress)
+        if progress.state in ENDED or is_interrupted():
+            return progress.state
+        if time.monotonic() >= next_reap:
+            recovery.reap(db, broker)
+            next_reap = time.monotonic() + _REAP_EVERY_S
+        time.sleep(_POLL_S)
+
+
+def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
+    """Pause a bake-off and wait for the calls in flight: they are paid for, their answers are stored."""
+    bakeoffs.move(db, bakeoff_id, "paused", from_states=["running"])
+    drain(db, bakeoff_id, show=show)
+
+
+def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
+    """Wait until no job of a stopped bake-off is in a worker's hands."""
+    deadline = time.monotonic() + _DRAIN_S
+    while jobs.leased_count(db, bakeoff_id) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+        show(read_progress(db, bakeoff_id))
+
+
+def exit_code(result: BakeOffResult) -> int:
+    """0 fine, 3 partial, 4 stopped at the cap."""
+    if result.state == "capped":
+        return 4
+    return 3 if result.is_partial else 0
+
+
+def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
+    """What a bake-off has come to."""
+    return conclusion.result_of(db, bakeoff_id)
+
+
+def _grader_name(task: TaskConfig) -> str | None:
+    return task.scoring.judge_model if task.scoring and task.scoring.mode == "llm_judge" else None
+
+
+def _samples(request: Request) -> int:
+    if not 1 <= request.samples <= 1000:
+        raise InputError(Problem(f"--samples {request.samples} is out of range", "give 1 to 1000"))
+    return request.samples
+
+
+def _git_sha(root: Path) -> str | None:
+    """The commit of the user's project, to find its prompts again; None outside a repository."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the user's own git, wherever it is
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,153 @@
+"""The Celery side of evalq: one application factory, and publishing jobs as members of real chords."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID, uuid5
+
+import kombu.exceptions
+import redis.exceptions
+from celery import Celery
+from kombu.entity import Exchange, Queue
+
+from evalq.errors import Unreachable
+from evalq.queues import CONTROL_QUEUE, QUEUES, call_queue
+from evalq.store.jobs import QueuedJob
+
+# Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
+_VISIBILITY_TIMEOUT_S = 6 * 3600
+_CHORD_EXPIRES_S = 14 * 24 * 3600
+_EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
+
+
+def make_app(broker_url: str) -> Celery:
+    """A Celery application with the settings producer and workers must share."""
+    app = Celery("evalq", broker=broker_url, backend=broker_url, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        result_serializer="json",
+        accept_content=["json"],
+        task_queues=[Queue(name, _EXCHANGE, routing_key=name) for name in QUEUES],  # type: ignore[no-untyped-call]
+        task_default_queue=CONTROL_QUEUE,
+        task_default_exchange=_EXCHANGE.name,
+        task_default_routing_key=CONTROL_QUEUE,
+        task_create_missing_queues=False,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_ignore_result=True,
+        worker_prefetch_multiplier=1,
+        worker_send_task_events=True,
+        task_send_sent_event=False,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        result_backend_thread_safe=True,
+        result_expires=_CHORD_EXPIRES_S,
+        result_extended=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "max_connections": 1024,
+            "visibility_timeout": _VISIBILITY_TIMEOUT_S,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+        },
+        enable_utc=True,
+        timezone="UTC",
+    )
+    return app
+
+
+class Broker:
+    """Publishes jobs and control messages."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def ping(self) -> str:
+        """The server's version; raises Unreachable when it is away."""
+        with _reachable():
+            return str(self._app.backend.client.info("server")["redis_version"])
+
+    def workers(self) -> list[str]:
+        """The names of the workers that answer."""
+        with _reachable():
+            return sorted(self._app.control.inspect(timeout=1.0).ping() or {})
+
+    def queue_length(self, queue: str) -> int:
+        """Messages waiting in a queue."""
+        with _reachable():
+            return int(self._app.backend.client.llen(queue))
+
+    def send(self, name: str, *args: object) -> None:
+        """Ask a control worker for something."""
+        with _reachable():
+            self._app.send_task(name, args=args, queue=CONTROL_QUEUE, ignore_result=True)
+
+    def open_chord(self, uid: UUID, run_id: int, size: int) -> None:
+        """Tell the backend how many jobs a run has, before any of them is published."""
+        with _reachable():
+            self._app.backend.set_chord_size(str(chord_id(uid, run_id)), size)
+
+    def publish(self, jobs: Sequence[QueuedJob]) -> None:
+        """Send the messages of some jobs in batches: each a member of its run's chord, ids only."""
+        with _reachable(), self._app.producer_pool.acquire(block=True) as producer, producer.batch():
+            templates: dict[int, _Template] = {}
+            for job in jobs:
+                if job.run_id not in templates:
+                    templates[job.run_id] = _Template(self._app, job)
+                templates[job.run_id].publish(producer, job)
+
+
+class _Template:
+    """A run's message, rendered once; only the ids differ from job to job."""
+
+    def __init__(self, app: Celery, job: QueuedJob) -> None:
+        group = str(chord_id(job.uid, job.run_id))
+        body = app.signature("conclude", args=(job.run_id,), immutable=True, options={"queue": CONTROL_QUEUE})
+        body.freeze(f"{group}-conclude", group_id=None)
+        message = app.amqp.as_task_v2(
+            group,
+            "run_case",
+            args=(job.id,),
+            group_id=group,
+            chord=body,
+            ignore_result=True,
+            shadow=f"judge:{job.judge}",
+        )
+        self._headers, self._properties, self._embed = message.headers, message.properties, message.body[2]
+        self._queue = call_queue(job.provider)
+
+    def publish(self, producer: Any, job: QueuedJob) -> None:
+        task_id = str(message_id(job.uid, job.id))
+        producer.publish(
+            [[job.id], {}, self._embed],
+            exchange="",
+            routing_key=self._queue,
+            serializer="json",
+            headers={**self._headers, "id": task_id, "root_id": task_id, "argsrepr": f"({job.id},)"},
+            **{**self._properties, "correlation_id": task_id},
+        )
+
+
+def message_id(uid: UUID, job_id: int) -> UUID:
+    """A job's id on the queue: the same each time it is published, so that its chord counts it once."""
+    return uuid5(uid, f"job/{job_id}")
+
+
+def chord_id(uid: UUID, run_id: int) -> UUID:
+    """The id of a run's chord."""
+    return uuid5(uid, f"run/{run_id}")
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Say plainly that the broker is away."""
+    try:
+        yield
+    except (
+        redis.exceptions.ConnectionError,
+        redis.exceptions.TimeoutError,
+        kombu.exceptions.OperationalError,
+    ) as exc:
+        raise Unreachable(
+            f"the broker cannot be reached: {type(exc).__name__}; check EVALQ_BROKER_URL"
+        ) from exc

@@ -1,0 +1,202 @@
+"""Commands that run bake-offs: demo, bake-off, watch, resume, cancel."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalq.cli import options
+from evalq.settings import load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.plan import Plan
+
+DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
+
+
+@click.command("bake-off")
+@click.option("--task", required=True, help="A task: its name, or the path of its file.")
+@click.option("--eval-set", required=True, help="An evalset of the task: its name, or a path.")
+@click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
+@click.option(
+    "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
+)
+@click.option("--grader-model", help="The judge that grades, for llm_judge; default: the task's own.")
+@click.option("--samples", type=int, default=1, show_default=True, help="Answers per judge and case.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Order of the cases, and simulated answers."
+)
+@options.max_cost
+@options.detach
+@options.dry_run
+@options.output
+@options.display
+def bake_off(
+    task: str,
+    eval_set: str,
+    judges: str,
+    scorer: Any,
+    grader_model: str | None,
+    samples: int,
+    seed: int,
+    **how: Any,
+) -> int:
+    """Run judges on a task and compare them.
+
+    Every judge answers every case of the evalset; the answers are graded and the judges compared on the
+    same cases. Ctrl-C stops spending and prints the command that goes on.
+    """
+    from evalq.bakeoff import Request
+
+    request = Request(task, eval_set, options.names(judges), scorer, grader_model, samples, seed)
+    return _run(request, **how)
+
+
+@click.command()
+@click.option(
+    "--scorer",
+    type=click.Choice(["llm_judge", "strict_substring"]),
+    default="strict_substring",
+    show_default=True,
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another draw of answers.")
+@options.max_cost
+@options.output
+@options.display
+def demo(scorer: Any, seed: int, **how: Any) -> int:
+    """Run a bake-off of seven simulated judges: no key, no cost, the real engines.
+
+    651 jobs through Postgres, Valkey, Celery and a chord. One judge answers nothing at all, as a broken
+    integration would: it is left out of the ranking and the demo ends with exit code 3, partial.
+    """
+    from evalq.bakeoff import Request
+
+    request = Request(
+        DEMO_TASK, DEMO_SET, _demo_judges(), scorer, "sim-grader" if scorer == "llm_judge" else None, 1, seed
+    )
+    return _run(request, detach=False, dry_run=False, **how)
+
+
+@click.command()
+@click.argument("bakeoff", metavar="ID", default="last")
+@options.output
+@options.display
+def watch(bakeoff: str, as_json: bool, output: Path | None, display: Any) -> int:
+    """Follow a bake-off until it ends. Ctrl-C stops watching, not the bake-off."""
+    from evalq.cli.following import Screen, follow_to_end
+    from evalq.session import open_session
+    from evalq.store import bakeoffs
+
+    settings = load_settings(Path.cwd(), options.environ())
+    screen = Screen(display or settings.display, as_json=as_json, output=output)
+    with open_session(settings, fleet=True) as session:
+        bakeoff_id = bakeoffs.find(session.db, bakeoff)
+        return follow_to_end(session, session.broker(), bakeoff_id, screen, pause_on_interrupt=False)
+
+
+@click.command()
+@click.argument("bakeoff", metavar="ID", default="last")
+@options.max_cost
+@options.detach
+@options.output
+@options.display
+def resume(
+    bakeoff: str,
+    max_cost_usd: Decimal | None,
+    detach: bool,
+    as_json: bool,
+    output: Path | None,
+    display: Any,
+) -> int:
+    """Go on with a stopped bake-off; no job that has ended is run again."""
+    from evalq.bakeoff import restart
+    from evalq.cli.following import Screen, follow_to_end
+    from evalq.session import open_session
+    from evalq.store import bakeoffs
+
+    settings = load_settings(Path.cwd(), options.environ())
+    screen = Screen(display or settings.display, as_json=as_json, output=output)
+    with open_session(settings, fleet=not detach) as session:
+        bakeoff_id, broker = bakeoffs.find(session.db, bakeoff), session.broker()
+        restart(session.db, broker, bakeoff_id, cap_usd=max_cost_usd)
+        if detach:
+            return _say_detached(bakeoff_id)
+        return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
+
+
+@click.command()
+@click.argument("bakeoff", metavar="ID", default="last")
+def cancel(bakeoff: str) -> int:
+    """Stop a bake-off for good. Answers already paid for are stored and shown; `resume` takes it back."""
+    from evalq.session import open_session
+    from evalq.store import bakeoffs
+
+    with open_session(load_settings(Path.cwd(), options.environ())) as session:
+        bakeoff_id = bakeoffs.find(session.db, bakeoff)
+        if not bakeoffs.move(
+            session.db, bakeoff_id, "cancelled", from_states=["running", "paused", "capped"]
+        ):
+            state = bakeoffs.get(session.db, bakeoff_id).state
+            click.echo(f"bake-off {bakeoff_id} is {state}; there is nothing to cancel", err=True)
+            return 0
+    click.echo(f"bake-off {bakeoff_id} is cancelled")
+    click.echo(f"next  evalq inspect {bakeoff_id}   evalq resume {bakeoff_id}", err=True)
+    return 0
+
+
+def _run(
+    request: Any,
+    *,
+    max_cost_usd: Decimal | None,
+    detach: bool,
+    dry_run: bool,
+    as_json: bool,
+    output: Path | None,
+    display: Any,
+) -> int:
+    from evalq.bakeoff import prepare, start
+    from evalq.cli.following import Screen, follow_to_end
+    from evalq.plan import refuse_over_cap
+    from evalq.session import open_session
+
+    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
+    plan = prepare(request, settings, root)
+    cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
+    screen = Screen(display or settings.display, as_json=as_json, output=output)
+    click.echo(_preflight(plan, cap_usd), err=True)
+    refuse_over_cap(plan, cap_usd)
+    if dry_run:
+        return 0
+    if detach:
+        options.require_a_fleet(settings)
+    with open_session(settings, fleet=not detach) as session:
+        broker = session.broker()
+        bakeoff_id = start(session, broker, plan, cap_usd=cap_usd, root=root)
+        if detach:
+            return _say_detached(bakeoff_id)
+        return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
+
+
+def _preflight(plan: "Plan", cap_usd: Decimal) -> str:
+    grading = " plus grading" if plan.grader else ""
+    return (
+        f"{plan.task.name} · {plan.evalset.name} · {len(plan.judges)} judges: {plan.n_jobs} calls{grading}, "
+        f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
+    )
+
+
+def _say_detached(bakeoff_id: int) -> int:
+    click.echo(bakeoff_id)
+    click.echo(f"bake-off {bakeoff_id} runs on the fleet", err=True)
+    click.echo(f"next  evalq watch {bakeoff_id}   evalq cancel {bakeoff_id}", err=True)
+    return 0
+
+
+def _demo_judges() -> list[str]:
+    from evalq.catalogue import catalogue
+    from evalq.definitions.judge import SimulatedJudge
+
+    return [
+        name for name, j in catalogue({}).items() if isinstance(j, SimulatedJudge) and name != "sim-grader"
+    ]

@@ -1,0 +1,77 @@
+"""The commands on definitions: `evalq check` and `evalq init`."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from evalq.definitions.files import shown
+from evalq.definitions.scaffold import draft, write_new
+from evalq.definitions.survey import Survey, survey
+from evalq.errors import InputError, Problem
+from evalq.reports.text import clean
+from evalq.settings import load_settings, project_root
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def check(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Check tasks and evalsets: this project's, or the files and folders named by PATHS.
+
+    Every problem is one line with its file, line and remedy; exit code 2 says there are some.
+    """
+    root = project_root(Path.cwd())
+    found = survey(paths or [root], root)
+    problems = found.problems if paths else (*_settings_problems(), *found.problems)
+    if not (found.tasks or found.evalsets or problems):
+        places = ", ".join(shown(path) for path in paths or [root])
+        raise InputError(Problem(f"nothing to check in {places}", "write a first task: evalq init NAME"))
+    _print_json(found, problems) if as_json else _print_lines(found, problems)
+    click.get_current_context().exit(2 if problems else 0)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="Take the cases from this CSV or JSONL file."
+)
+def init(name: str, source: Path | None) -> None:
+    """Write a first task NAME and its evalset `dev`, ready to run."""
+    drafted = draft(name, source)
+    for path in write_new(drafted.files, project_root(Path.cwd())):
+        click.echo(f"wrote {shown(path)}")
+    if drafted.left_out:
+        click.echo(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}", err=True)
+    click.echo(
+        f"next: edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev", err=True
+    )
+
+
+def _settings_problems() -> tuple[Problem, ...]:
+    try:
+        load_settings(Path.cwd(), os.environ)
+    except InputError as exc:
+        return exc.problems
+    return ()
+
+
+def _print_json(found: Survey, problems: tuple[Problem, ...]) -> None:
+    counts = {"tasks": found.tasks, "evalsets": found.evalsets, "cases": found.cases}
+    result = {"schema": "evalq.check/1", **counts, "problems": [asdict(problem) for problem in problems]}
+    click.echo(json.dumps(result, ensure_ascii=False, indent=2))
+
+
+def _print_lines(found: Survey, problems: tuple[Problem, ...]) -> None:
+    for problem in problems:
+        click.echo(f"error: {clean(str(problem))}", err=True)
+    counts = [_count(found.tasks, "task"), _count(found.evalsets, "evalset"), _count(found.cases, "case")]
+    click.echo(f"{', '.join(counts)}: {_count(len(problems), 'problem') if problems else 'all fine'}")
+    if not problems:
+        click.echo("next: evalq bake-off --task TASK --eval-set EVALSET", err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,78 @@
+"""Following a bake-off on the screen, and showing what it came to."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from evalq.bakeoff import drain, exit_code, follow, result_of, stop_spending
+from evalq.broker import Broker
+from evalq.cli.interrupt import first_interrupt
+from evalq.reports.live import choose_view
+from evalq.results import BakeOffResult
+from evalq.session import Session
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where progress and result go: stderr for the one, stdout (and a file) for the other."""
+
+    display: Literal["auto", "rich", "plain", "none"]
+    as_json: bool
+    output: Path | None
+
+    def show(self, result: BakeOffResult) -> None:
+        """The result: a table on a terminal, tab-separated when piped, JSON when asked."""
+        document = json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
+        if self.output:
+            self.output.write_text(document + "\n", "utf-8")
+        if self.as_json:
+            click.echo(document)
+        else:
+            print_result(result)
+
+
+def print_result(result: BakeOffResult) -> None:
+    """The final table, for people or for pipes."""
+    from rich.console import Console
+
+    from evalq.reports.final import render_final, render_plain
+
+    if not sys.stdout.isatty():
+        click.echo(render_plain(result))
+        return
+    console = Console()
+    console.print(render_final(result, width=console.width, ascii_only=console.options.ascii_only))
+
+
+def follow_to_end(
+    session: Session, broker: Broker, bakeoff_id: int, screen: Screen, *, pause_on_interrupt: bool
+) -> int:
+    """Follow, then show; the exit code says how it ended. Ctrl-C pauses it, or only ends the watching."""
+    with first_interrupt() as interrupt, choose_view(screen.display, sys.stderr, os.environ) as view:
+        state = follow(session.db, broker, bakeoff_id, show=view.update, is_interrupted=interrupt)
+        if interrupt() and pause_on_interrupt:
+            stop_spending(session.db, bakeoff_id, show=view.update)
+        elif state in ("capped", "paused", "cancelled"):
+            drain(session.db, bakeoff_id, show=view.update)
+    result = result_of(session.db, bakeoff_id)
+    if interrupt() and result.state != "concluded":
+        return _say_interrupted(result, is_paused=pause_on_interrupt)
+    screen.show(result)
+    return exit_code(result)
+
+
+def _say_interrupted(result: BakeOffResult, *, is_paused: bool) -> int:
+    done = f"{result.n_done} of {result.n_jobs} jobs ended, ${result.spent_usd:.2f} spent"
+    what = (
+        "no more is spent, every answer paid for is stored"
+        if is_paused
+        else "it goes on without you watching"
+    )
+    command = f"evalq {'resume' if is_paused else 'watch'} {result.id}"
+    click.echo(f"bake-off {result.id}: {done}; {what}\nnext  {command}", err=True)
+    return 130

@@ -1,0 +1,170 @@
+"""Commands that read bake-offs: runs and inspect."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalq.settings import load_settings
+
+if TYPE_CHECKING:
+    from evalq.inspection import Question
+    from evalq.reports.cases import CaseView
+    from evalq.results import BakeOffResult
+    from evalq.store.database import Row
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="A list of bake-offs, newest first.")
+def runs(limit: int, as_json: bool) -> int:
+    """List the bake-offs, newest first."""
+    from evalq.session import open_session
+    from evalq.store import bakeoffs
+
+    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+        rows = [_listed(row) for row in bakeoffs.listing(session.db, limit=limit)]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        _print_runs(rows)
+    return 0
+
+
+def _listed(row: "Row") -> dict[str, Any]:
+    runs = json.loads(row["result"])["runs"] if row["result"] else []
+    best = runs[0] if runs and runs[0]["accuracy"] is not None else None
+    return {
+        "id": row["id"],
+        "task": row["task_name"],
+        "eval_set": row["eval_set_name"],
+        "state": row["state"],
+        "done": row["n_done"],
+        "jobs": int(row["n_jobs"] or 0),
+        "best": {key: best[key] for key in ("judge", "accuracy", "ci_low", "ci_high")} if best else None,
+        "spent_usd": f"{row['spent_usd']:.4f}",
+        "cap_usd": f"{row['cap_usd']:.2f}",
+        "started_at": row["created_at"].isoformat(),
+    }
+
+
+def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
+    from evalq.cli.table import print_table
+
+    if not rows:
+        click.echo("no bake-off yet; `evalq demo` runs one without any key", err=True)
+        return
+    cells = [
+        (
+            str(row["id"]),
+            row["task"],
+            row["eval_set"],
+            row["state"],
+            f"{row['done']}/{row['jobs']}",
+            _best(row["best"]),
+            f"{float(row['spent_usd']):.2f}/{row['cap_usd']}",
+            row["started_at"][:16].replace("T", " "),
+        )
+        for row in rows
+    ]
+    print_table(("id", "task", "set", "state", "done", "best judge", "$ / cap", "started (UTC)"), cells)
+    click.echo(f"next  evalq inspect {rows[0]['id']}", err=True)
+
+
+def _best(best: dict[str, Any] | None) -> str:
+    if best is None:
+        return "–"
+    return f"{best['judge']} {best['accuracy']:.0%} ({best['ci_low']:.0%}–{best['ci_high']:.0%})"
+
+
+@click.command()
+@click.argument("bakeoff", metavar="ID", default="last")
+@click.option("--show-failures", is_flag=True, help="Cases that failed or could not be graded.")
+@click.option(
+    "--disagreements", is_flag=True, help="Cases on which judges disagree; broken judges do not count."
+)
+@click.option("--case", "case_id", help="One case with every answer in full.")
+@click.option("--judge", help="Only this judge's answers.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Cases shown at most."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="The evalq.bakeoff/1 document, with the cases asked for."
+)
+def inspect(
+    bakeoff: str,
+    show_failures: bool,
+    disagreements: bool,
+    case_id: str | None,
+    judge: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Look into a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
+    from evalq.bakeoff import result_of
+    from evalq.inspection import Question, find_cases, require_judge
+    from evalq.session import open_session
+    from evalq.store import bakeoffs
+
+    show = "failures" if show_failures else "disagreements" if disagreements else "all"
+    question = Question(show, case_id, judge, limit)  # type: ignore[arg-type]
+    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+        result = result_of(session.db, bakeoffs.find(session.db, bakeoff))
+        require_judge(result, judge)
+        asks_for_cases = show != "all" or case_id or judge
+        cases, total = find_cases(session.db, result, question) if asks_for_cases else ([], 0)
+    _render(result, cases, total, question=question, as_json=as_json)
+    return 0
+
+
+def _render(
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, *, question: "Question", as_json: bool
+) -> None:
+    from evalq.inspection import case_document
+
+    if as_json:
+        document = result.to_dict()
+        if question.show != "all" or question.case_id or question.judge:
+            document |= {"cases": [case_document(case) for case in cases], "n_cases_found": total}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    elif question.show == "all" and not question.case_id and not question.judge:
+        _print_tables(result)
+    else:
+        _print_cases(result, cases, total, question)
+
+
+def _print_tables(result: "BakeOffResult") -> None:
+    import sys
+
+    from rich.console import Console
+
+    from evalq.cli.following import print_result
+    from evalq.reports.final import render_plain_strata, render_strata
+
+    if not sys.stdout.isatty():
+        click.echo(render_plain_strata(result))
+    else:
+        console = Console()
+        console.print(render_strata(result, width=console.width, ascii_only=console.options.ascii_only))
+    print_result(result)
+
+
+def _print_cases(
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, question: "Question"
+) -> None:
+    from rich.console import Console
+
+    from evalq.reports.cases import render_case, render_case_list
+
+    console = Console(soft_wrap=False)
+    if question.case_id:
+        console.print(render_case(cases[0], console.width, ascii_only=console.options.ascii_only))
+        return
+    judges = [run.judge for run in result.runs if question.judge in (None, run.judge)]
+    console.print(render_case_list(cases, judges, console.width, ascii_only=console.options.ascii_only))
+    click.echo(f"{len(cases)} of {total} cases", err=True)
+    if cases:
+        click.echo(f"next  evalq inspect {result.id} --case {cases[0].case_id}", err=True)

@@ -1,0 +1,102 @@
+"""The `evalq` program: commands are found by name and imported only when used."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from evalq.errors import EvalqError, InputError
+
+# name: (where the command is, its one line of help). The lines live here so that --help imports nothing.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("evalq.cli.bakeoff:demo", "Run a bake-off of seven simulated judges: no key, no cost."),
+    "init": ("evalq.cli.definitions:init", "Write a task and an evalset to start from."),
+    "check": ("evalq.cli.definitions:check", "Validate tasks and evalsets."),
+    "bake-off": ("evalq.cli.bakeoff:bake_off", "Run judges on a task and compare them."),
+    "watch": ("evalq.cli.bakeoff:watch", "Follow a bake-off until it ends."),
+    "resume": ("evalq.cli.bakeoff:resume", "Go on with a stopped bake-off."),
+    "cancel": ("evalq.cli.bakeoff:cancel", "Stop a bake-off for good; what is stored stays."),
+    "runs": ("evalq.cli.inspect:runs", "List the bake-offs."),
+    "inspect": ("evalq.cli.inspect:inspect", "Look into a bake-off: its table, its cases, its failures."),
+    "judges": ("evalq.cli.judges:judges", "List the judges one can name."),
+    "doctor": ("evalq.cli.services:doctor", "Say what is reachable, which versions, which keys."),
+    "schema": ("evalq.cli.services:schema", "Apply or show the database schema."),
+    "up": ("evalq.cli.services:up", "Start the embedded engines and a fleet, and keep them running."),
+    "down": ("evalq.cli.services:down", "Stop what `up` started."),
+    "worker": ("evalq.cli.services:worker", "Run a worker against the given database and broker."),
+    "beat": ("evalq.cli.services:beat", "Run the scheduler: it brings back what was lost."),
+    "flower": ("evalq.cli.services:flower", "Run Flower, Celery's own monitor, on loopback with a password."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and help line, and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order of a first day's use."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from their help lines alone."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, naming the near commands when there is none of that name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(package_name="evalq", message="%(prog)s %(version)s")
+def evalq() -> None:
+    """Large parallel bake-offs of language models that people can act on.
+
+    Start with `evalq demo`: it needs no key and nothing installed.
+    """
+
+
+def run(argv: list[str] | None = None) -> Any:
+    """The program: no traceback for anything the user can mend."""
+    try:
+        code = evalq.main(args=argv, prog_name="evalq", standalone_mode=False)
+    except click.exceptions.Abort:
+        code = 130
+    except KeyboardInterrupt:
+        code = 130
+    except click.ClickException as exc:
+        exc.show()
+        code = exc.exit_code
+    except EvalqError as exc:
+        _show(exc)
+        code = exc.exit_code
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(exc: EvalqError) -> None:
+    from evalq.reports.text import clean
+
+    lines = [str(problem) for problem in exc.problems] if isinstance(exc, InputError) else [str(exc)]
+    for line in lines:
+        click.echo(f"error: {clean(line)}", err=True)

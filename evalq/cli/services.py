@@ -1,0 +1,159 @@
+"""Commands for the parts of a deployment: doctor, schema, up, down, worker, beat, flower."""
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from evalq.errors import InputError, Problem
+from evalq.settings import data_dir, load_settings
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True)
+def doctor(as_json: bool) -> int:
+    """Say what is reachable, which versions, which keys are present (never their values)."""
+    from evalq.diagnosis import diagnose
+
+    report = diagnose(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"schema": "evalq.doctor/1", "ok": report.is_well, "checks": report.documents()}, indent=2
+            )
+        )
+    else:
+        for check in report.checks:
+            click.echo(f"{'✓' if check.ok else '✗' if check.needed else '–'} {check.name}: {check.finding}")
+    return 0 if report.is_well else 6
+
+
+@click.group()
+def schema() -> None:
+    """Apply or show the database schema."""
+
+
+@schema.command("apply")
+def schema_apply() -> int:
+    """Apply what is missing; safe to run at any time and from several machines."""
+    from evalq.session import open_database
+    from evalq.store.schema import applied_version, apply_schema
+
+    with open_database(load_settings(Path.cwd(), os.environ)) as db:
+        for file in apply_schema(db):
+            click.echo(f"applied {file.name}")
+        click.echo(f"the schema is at version {applied_version(db)}")
+    return 0
+
+
+@schema.command("show")
+def schema_show() -> int:
+    """Print the schema's SQL."""
+    from evalq.store.schema import schema_files
+
+    for file in schema_files():
+        click.echo(file.sql)
+    return 0
+
+
+@click.command()
+def up() -> int:
+    """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
+    from evalq.embedded import attach
+    from evalq.embedded.steward import ensure_steward, wait_for_fleet
+    from evalq.queues import QUEUES
+    from evalq.store.database import Database
+    from evalq.store.schema import apply_schema
+
+    settings = load_settings(Path.cwd(), os.environ)
+    folder = data_dir(settings, Path.cwd(), os.environ)
+    with attach(folder, keep=True) as engines:
+        db = Database(engines.database_url)
+        apply_schema(db)
+        db.close()
+        fleet = settings.fleet
+        ensure_steward(folder, processes=fleet.processes, slots=fleet.slots, queues=QUEUES, env=os.environ)
+        wait_for_fleet(folder)
+    click.echo(f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots} slots")
+    click.echo("next  evalq bake-off … --detach   evalq doctor   evalq down", err=True)
+    return 0
+
+
+@click.command()
+@click.option("--force", is_flag=True, help="Even while other commands use them.")
+def down(force: bool) -> int:
+    """Stop what `up` started; calls in flight come home first."""
+    from evalq.embedded import stop_engines
+    from evalq.embedded.steward import stop_steward
+
+    folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
+    stopped = stop_steward(folder)
+    stopped = stop_engines(folder, force=force) or stopped
+    click.echo("stopped" if stopped else "nothing was running")
+    return 0
+
+
+@click.command()
+@click.option("-c", "--slots", type=click.IntRange(1, 1000), help="Jobs at once; default: fleet.slots.")
+@click.option("-Q", "--queues", help="Queues to serve, separated by commas; default: all.")
+@click.option("--loglevel", default="INFO", show_default=True)
+def worker(slots: int | None, queues: str | None, loglevel: str) -> None:
+    """Run a worker against EVALQ_DATABASE_URL and EVALQ_BROKER_URL."""
+    from evalq.queues import QUEUES
+
+    settings = load_settings(Path.cwd(), os.environ)
+    concurrency = str(slots or settings.fleet.slots)
+    served = queues or ",".join(QUEUES)
+    node = f"evalq-{os.getpid()}@{socket.gethostname()}"
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    _celery(
+        "worker", "--pool", "threads", "-c", concurrency, "-Q", served, "-n", node, "-l", loglevel, *quiet
+    )
+
+
+@click.command()
+@click.option("--loglevel", default="INFO", show_default=True)
+def beat(loglevel: str) -> None:
+    """Run the scheduler against the given URLs: every few seconds what was lost is brought back."""
+    folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _celery("beat", "-l", loglevel, "-s", str(folder / "beat-schedule"), "--pidfile=")
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=5555, show_default=True)
+@click.option("--address", default="127.0.0.1", show_default=True)
+def flower(port: int, address: str) -> None:
+    """Run Flower against the given URLs. EVALQ_FLOWER_AUTH=user:password is required."""
+    auth = os.environ.get("EVALQ_FLOWER_AUTH", "")
+    if ":" not in auth:
+        raise InputError(
+            Problem(
+                "Flower shows and controls the fleet and needs a password",
+                "set EVALQ_FLOWER_AUTH=user:password",
+            )
+        )
+    # Flower reads its options from FLOWER_… too: the password stays off the command line.
+    os.environ["FLOWER_BASIC_AUTH"] = auth
+    _celery("flower", f"--port={port}", f"--address={address}")
+
+
+def _celery(*argv: str) -> NoReturn:
+    """Become Celery: signals and exit code are its own."""
+    settings = load_settings(Path.cwd(), os.environ)
+    if not (settings.database_url and settings.broker_url):
+        raise InputError(
+            Problem(
+                "a part of a fleet needs its database and broker",
+                "set EVALQ_DATABASE_URL and EVALQ_BROKER_URL, or use `evalq up`",
+            )
+        )
+    os.environ |= {"EVALQ_DATABASE_URL": settings.database_url, "EVALQ_BROKER_URL": settings.broker_url}
+    sys.stdout.flush()
+    os.execv(  # noqa: S606 - no shell is the point
+        sys.executable, [sys.executable, "-m", "celery", "-A", "workers.app", *argv]
+    )

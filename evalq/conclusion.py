@@ -1,0 +1,90 @@
+"""Concluding: when a run's last job has ended its row is written, with the last run the bake-off's result."""
+
+import dataclasses
+import json
+
+from evalq.results import BakeOffResult, RunResult
+from evalq.store import bakeoffs
+from evalq.store.bakeoffs import BakeOffRow
+from evalq.store.database import Connection, Database
+from evalq.store.verdicts import evidence
+from evalq.summary import summarise, summarise_run
+
+
+def conclude(db: Database, run_id: int) -> bool:
+    """Write a run's row if all its jobs have ended and nobody has; True when this call did.
+
+    Idempotent and safe to call at any time: Postgres rows decide, not the number of messages seen.
+    """
+    with db.transaction() as tx:
+        run = tx.row("run", run_id=run_id)
+        if run is None:
+            return False
+        tx.row("lock_bakeoff", bakeoff_id=run["bakeoff_id"])
+        if _has_open_jobs(tx, run_id) or not tx.row("conclude_run", run_id=run_id):
+            return False
+        _write_run(tx, run["bakeoff_id"], run_id)
+        if _is_last(tx, run["bakeoff_id"]):
+            _write_bakeoff(tx, run["bakeoff_id"])
+    return True
+
+
+def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
+    """A bake-off's result as of now; of a concluded one it is what was written then."""
+    return summarise(bakeoffs.get(db, bakeoff_id), bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id))
+
+
+def _has_open_jobs(tx: Connection, run_id: int) -> bool:
+    row = tx.row("open_jobs", run_id=run_id)
+    return row is None or row["n"] > 0
+
+
+def _is_last(tx: Connection, bakeoff_id: int) -> bool:
+    row = tx.row("running_runs", bakeoff_id=bakeoff_id)
+    return row is not None and row["n"] == 0
+
+
+def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:
+    bakeoff, facts = _bakeoff(tx, bakeoff_id), evidence(tx, bakeoff_id, run_id=run_id)
+    run = next(run for run in bakeoffs.runs(tx, bakeoff_id) if run.id == run_id)
+    _add_eval_run(tx, summarise_run(bakeoff, run, facts.outcomes, facts))
+
+
+def _add_eval_run(tx: Connection, result: RunResult) -> None:
+    names = ("run_id", "n_cases", "n_pass", "n_fail", "n_error", "accuracy", "ci_low", "ci_high", "ci_method")
+    more = ("p50_latency_ms", "p95_latency_ms", "total_cost_usd", "excluded")
+    strata = {name: dataclasses.asdict(rate) for name, rate in result.per_stratum.items()}
+    tx.run(
+        "add_eval_run",
+        **{name: getattr(result, name) for name in names + more},
+        per_stratum=json.dumps(strata),
+    )
+
+
+def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
+    bakeoff = dataclasses.replace(_bakeoff(tx, bakeoff_id), state="concluded")
+    result = summarise(bakeoff, bakeoffs.runs(tx, bakeoff_id), evidence(tx, bakeoff_id))
+    ids = {run.judge: run.run_id for run in result.runs}
+    for pair in result.kappa:
+        # A constant rater has no κ; the column wants a number, and `degenerate` says it is none.
+        kappa = pair.kappa if pair.kappa is not None else 1.0 if _always_agree(pair.ac1) else 0.0
+        tx.run(
+            "add_kappa",
+            a=ids[pair.a],
+            b=ids[pair.b],
+            kappa=kappa,
+            n=pair.n,
+            ac1=pair.ac1,
+            degenerate=pair.degenerate,
+        )
+    bakeoffs.conclude(tx, bakeoff_id, result.to_dict())
+
+
+def _always_agree(ac1: float | None) -> bool:
+    return ac1 is not None and ac1 >= 1.0
+
+
+def _bakeoff(tx: Connection, bakeoff_id: int) -> BakeOffRow:
+    row = tx.row("bakeoff", bakeoff_id=bakeoff_id)
+    assert row is not None
+    return BakeOffRow(**row)

@@ -1,0 +1,1 @@
+"""What the user writes: tasks, evalsets and judges, loaded safely and checked strictly."""

@@ -1,0 +1,174 @@
+"""Loads tasks and evalsets from the files they are written in, with every problem placed."""
+
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalq.definitions.csv_cases import read_csv_cases
+from evalq.definitions.evalset import EvalSet
+from evalq.definitions.json_text import load_json
+from evalq.definitions.located import Loc, Located
+from evalq.definitions.task import TaskConfig
+from evalq.definitions.template import check_template, names_builtin_rubric
+from evalq.definitions.validation import NAME_REMEDY, is_name, split_remedy, validate
+from evalq.definitions.yaml_text import load_yaml
+from evalq.errors import InputError, Problem
+
+TASK_SUFFIXES = (".yaml", ".yml", ".json")
+EVALSET_SUFFIXES = (*TASK_SUFFIXES, ".jsonl", ".csv")
+MAX_FILE_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class LoadedEvalSet:
+    """An evalset, the file it came from, and the line of each case by its id."""
+
+    evalset: EvalSet
+    file: str = ""
+    case_lines: Mapping[str, int] = field(default_factory=dict)
+
+
+def load_task(path: Path) -> TaskConfig:
+    """The task in a YAML or JSON file, its templates checked."""
+    located = load_located(path, TASK_SUFFIXES)
+    return validate(TaskConfig, located, *_template_problems(located))
+
+
+def load_evalset(path: Path) -> LoadedEvalSet:
+    """The evalset in a YAML, JSON, JSONL or CSV file; without a name of its own it has the file's."""
+    located = _named(load_located(path, EVALSET_SUFFIXES), path)
+    evalset = validate(EvalSet, located, *_duplicate_problems(located))
+    lines = {case.id: located.line_of(("cases", i)) for i, case in enumerate(evalset.cases)}
+    return LoadedEvalSet(evalset, located.file, lines)
+
+
+def load_located(path: Path, suffixes: Iterable[str] = EVALSET_SUFFIXES) -> Located:
+    """The value in a file of one of these kinds; a JSONL or CSV file's is a mapping with its cases."""
+    file = shown(path)
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
+        raise InputError(
+            Problem("not a file evalq can read here", f"write a {', '.join(suffixes)} file", file)
+        )
+    text = read_text(path)
+    match suffix:
+        case ".json":
+            return load_json(text, file)
+        case ".jsonl":
+            return _gathered(_read_jsonl_cases(text, file), file)
+        case ".csv":
+            return _gathered(read_csv_cases(text, file), file)
+        case _:
+            return load_yaml(text, file)
+
+
+def read_text(path: Path) -> str:
+    """A regular UTF-8 file's text, with or without a byte order mark."""
+    content = _read_bytes(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = content.count(b"\n", 0, exc.start) + 1
+        raise InputError(Problem("not UTF-8 text", "save the file as UTF-8", shown(path), line)) from None
+    if "\x00" in text:
+        line = text.count("\n", 0, text.index("\x00")) + 1
+        raise InputError(Problem("a NUL in the text", "save the file as plain UTF-8 text", shown(path), line))
+    return text
+
+
+def shown(path: Path) -> str:
+    """A path as a person would write it: from the working directory where it lies inside."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        # Asked before opening: a pipe would keep us waiting for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(
+                Problem("not a regular file", "name a file, not a folder or device", shown(path))
+            )
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise InputError(Problem("no such file", "check the path", shown(path))) from None
+    except OSError as exc:
+        raise InputError(Problem(f"cannot be read: {exc.strerror}", "check the path", shown(path))) from None
+    if len(content) > MAX_FILE_BYTES:
+        remedy = "split it into several evalsets"
+        raise InputError(Problem(f"larger than {MAX_FILE_BYTES // 1_000_000} MB", remedy, shown(path)))
+    return content
+
+
+def _read_jsonl_cases(text: str, file: str) -> Iterable[tuple[int, Any]]:
+    # Not splitlines(): it also splits at separators that may stand inside a JSON string.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, load_json(line, file, first_line=number).value
+
+
+def _gathered(cases: Iterable[tuple[int, Any]], file: str) -> Located:
+    numbered = list(cases)
+    lines: dict[Loc, int] = {("cases", i): line for i, (line, _) in enumerate(numbered)}
+    return Located({"cases": [case for _, case in numbered]}, {(): 1, **lines}, file)
+
+
+def _named(located: Located, path: Path) -> Located:
+    """The file's mapping, or its bare list of cases as one, with a name."""
+    value, lines = located.value, located.lines
+    if isinstance(value, list):
+        value = {"cases": value}
+        lines = {(): 1} | {("cases", *loc): line for loc, line in lines.items()}
+    if not isinstance(value, dict) or "name" in value:
+        return located
+    if not is_name(path.stem):
+        raise InputError(
+            Problem(f"the file's name {path.stem!r} names no evalset", NAME_REMEDY, located.file)
+        )
+    return Located({"name": path.stem, **value}, lines, located.file)
+
+
+def _duplicate_problems(located: Located) -> Iterable[Problem]:
+    first: dict[str, int] = {}
+    for i, case_id in _case_ids(located.value):
+        line = located.line_of(("cases", i))
+        if case_id in first:
+            message = f"case id {case_id!r} is used twice, first on line {first[case_id]}"
+            yield Problem(message, "give every case an id of its own", located.file, line)
+        first.setdefault(case_id, line)
+
+
+def _case_ids(value: Any) -> Iterable[tuple[int, str]]:
+    """The ids as far as they are written, by position; the rest is left to the model to report."""
+    cases = value.get("cases") if isinstance(value, dict) else None
+    for i, case in enumerate(cases if isinstance(cases, list) else []):
+        if isinstance(case, dict) and isinstance(case.get("id"), str):
+            yield i, case["id"]
+
+
+def _template_problems(located: Located) -> Iterable[Problem]:
+    rubric = _text_at(located.value, "scoring", "rubric")
+    is_template = _text_at(located.value, "scoring", "mode") == "llm_judge" and not names_builtin_rubric(
+        rubric
+    )
+    yield from _one_template(located, ("user_template",))
+    if is_template:
+        yield from _one_template(located, ("scoring", "rubric"))
+
+
+def _one_template(located: Located, loc: Loc) -> Iterable[Problem]:
+    try:
+        check_template(_text_at(located.value, *loc))
+    except ValueError as exc:
+        message, remedy = split_remedy(str(exc))
+        yield located.problem(loc, f"{'.'.join(map(str, loc))}: {message}", remedy)
+
+
+def _text_at(value: Any, *loc: str | int) -> str:
+    """The text at a path of keys; "" where there is none, which the model reports."""
+    for part in loc:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""

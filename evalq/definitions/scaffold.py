@@ -1,0 +1,190 @@
+"""Drafts a first task and evalset that run as they are, from an example or from a file of cases."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from evalq.definitions.evalset import EvalSet
+from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, shown
+from evalq.definitions.fit import check_fit
+from evalq.definitions.lookup import definition_files
+from evalq.definitions.task import TaskConfig
+from evalq.definitions.validation import NAME_REMEDY, is_name, validate
+from evalq.definitions.yaml_text import FLOAT, INTEGER, NOT_FINITE, load_yaml
+from evalq.errors import InputError, Problem
+
+_TASK = """\
+# What every judge is asked, and how its answers are marked.
+name: "NAME"
+description: ""
+
+# The instructions every judge gets.
+system_prompt: |
+  SYSTEM_PROMPT
+
+# The question, once per case: {a_name} stands for the case's input of that name, {{ and }} for braces.
+user_template: |
+  USER_TEMPLATE
+
+SCORING
+max_tokens: 256
+
+# The judges of a bake-off that names none: simulated ones to begin with. `evalq judges` lists all.
+default_judges: [sim-sonnet-4.6, sim-haiku-4.5]
+"""
+
+_EXAMPLE_PROMPT = "You sort messages. Answer with one word: question, complaint or praise."
+_GENERAL_PROMPT = "Answer as briefly as you can, with the answer only."
+
+_EXACT = """\
+# An answer passes when it equals expected.answer. The other pass rules: any_substring, and
+# positive_at_least_one_valid_or_empty_on_negative for answers that are JSON lists of findings.
+scoring:
+  mode: strict_substring
+  pass_rule: exact_match
+"""
+_SUBSTRING = """\
+# An answer passes when one of expected.any_of occurs in it.
+scoring:
+  mode: strict_substring
+  pass_rule: any_substring
+"""
+_FINDINGS = """\
+# The answer is a JSON list of findings: a positive case needs one with a text of expected.any_of in it,
+# a negative case an empty list.
+scoring:
+  mode: strict_substring
+  pass_rule: positive_at_least_one_valid_or_empty_on_negative
+"""
+_RANKING = """\
+# The answer is a ranking of ids; it passes when one of expected.relevant comes first.
+graders:
+  - {type: hit_at_k, k: 1}
+"""
+_SCORINGS = (_EXACT, _SUBSTRING, _FINDINGS, _RANKING)
+
+_EXAMPLE_EVALSET = """\
+# The cases the task is asked on. Every id is used once; strata split the report; expected is never sent.
+task: "NAME"
+cases:
+  - id: q1
+    inputs: {text: "Where can I find my invoice?"}
+    expected: {answer: question}
+    stratum: {length: short}
+  - id: c1
+    inputs: {text: "This is the third parcel that arrives broken, and nobody answers my letters."}
+    expected: {answer: complaint}
+    stratum: {length: long}
+  - id: p1
+    inputs: {text: "Great service, thank you!"}
+    expected: {answer: praise}
+    stratum: {length: short}
+"""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Files to write, by their path in the project, and the inputs no template can name."""
+
+    files: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+
+
+def draft(name: str, source: Path | None = None) -> Draft:
+    """A task and its evalset `dev`; with a source, its cases and a template that names their inputs."""
+    if not is_name(name):
+        raise InputError(Problem(f"{name!r} cannot name a task", NAME_REMEDY))
+    if source is None:
+        task = _task_text(name, prompt=_EXAMPLE_PROMPT, template="{text}", scoring=_EXACT)
+        return Draft(_files(name, task, _EXAMPLE_EVALSET.replace("NAME", name)))
+    return _draft_from(name, load_evalset(source))
+
+
+def write_new(files: Mapping[str, str], root: Path) -> list[Path]:
+    """Write files that are not there yet; nothing at all is written when one of them is."""
+    paths = {root / relative: text for relative, text in files.items()}
+    problems = [
+        Problem("is already there", "take another name, or remove it first", shown(taken))
+        for path in paths
+        for taken in definition_files(path.parent, EVALSET_SUFFIXES)
+        if taken.stem == path.stem
+    ]
+    if problems:
+        raise InputError(*problems)
+    for path, text in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    return list(paths)
+
+
+def _files(name: str, task: str, evalset: str) -> dict[str, str]:
+    return {f"tasks/{name}.yaml": task, f"evalsets/{name}/dev.yaml": evalset}
+
+
+def _draft_from(name: str, loaded: LoadedEvalSet) -> Draft:
+    names = _shared_inputs(loaded.evalset)
+    usable = [one for one in names if one.isidentifier()]
+    if not usable:
+        remedy = "name an input with letters, digits and '_' only, and have it in every case"
+        raise InputError(Problem("no input that a template could name", remedy, loaded.file, 1))
+    task = _fitting_task(name, usable, loaded)
+    left_out = tuple(one for one in names if one not in usable)
+    return Draft(_files(name, task, _evalset_text(name, loaded)), left_out)
+
+
+def _shared_inputs(evalset: EvalSet) -> list[str]:
+    first, *others = [case.inputs for case in evalset.cases]
+    return [name for name in first if all(name in inputs for inputs in others)]
+
+
+def _fitting_task(name: str, inputs: list[str], loaded: LoadedEvalSet) -> str:
+    """The task with the first way of scoring that finds all it needs in the cases."""
+    template = f"{{{inputs[0]}}}"
+    if len(inputs) > 1:
+        template = "\n  ".join(f"{one}: {{{one}}}" for one in inputs)
+    problems: list[Problem] = []
+    for scoring in _SCORINGS:
+        text = _task_text(name, prompt=_GENERAL_PROMPT, template=template, scoring=scoring)
+        misfits = check_fit(validate(TaskConfig, load_yaml(text, f"tasks/{name}.yaml")), loaded)
+        if not misfits:
+            return text
+        problems = problems or misfits
+    raise InputError(*problems)
+
+
+def _task_text(name: str, *, prompt: str, template: str, scoring: str) -> str:
+    parts = {"NAME": name, "SYSTEM_PROMPT": prompt, "USER_TEMPLATE": template, "SCORING": scoring}
+    # One pass: a name that holds one of these words is not replaced again.
+    return re.sub("|".join(sorted(parts, key=len, reverse=True)), lambda match: parts[match.group()], _TASK)
+
+
+def _evalset_text(name: str, loaded: LoadedEvalSet) -> str:
+    cases = [case.model_dump(exclude_defaults=True) for case in loaded.evalset.cases]
+    text = yaml.dump(
+        {"task": name, "cases": cases}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
+    )
+    try:
+        load_yaml(text, loaded.file)
+    except InputError:
+        remedy = f"init without --from, and copy the file to evalsets/{name} as it is"
+        raise InputError(Problem("too large for an evalset in YAML", remedy, loaded.file)) from None
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts in quotes what our own reading of plain words would not take for text."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+for _tag, _pattern in (("int", INTEGER), ("float", FLOAT), ("float", NOT_FINITE)):
+    _Dumper.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern.pattern})\Z"), list("-+.0123456789")
+    )

@@ -1,0 +1,85 @@
+"""A task: what is asked of every judge, and how its answers are graded."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+
+PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
+ScorerMode = Literal["llm_judge", "strict_substring"]
+FINDINGS_RULE: PassRule = "positive_at_least_one_valid_or_empty_on_negative"
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+
+
+class Definition(BaseModel):
+    """A file the user wrote: unknown keys refused, types exact, nothing changed afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ScoringConfig(Definition):
+    """How a whole answer is marked: by substring, or finding by finding by a grader model."""
+
+    mode: ScorerMode
+    judge_model: str | None = None
+    rubric: str | None = None
+    pass_rule: PassRule = "exact_match"  # noqa: S105 - a rule, not a password
+
+    @model_validator(mode="after")
+    def _model_graders_need_model_and_rubric(self) -> Self:
+        if self.mode == "llm_judge" and not (self.judge_model and self.rubric):
+            missing = " and ".join(name for name in ("judge_model", "rubric") if not getattr(self, name))
+            raise ValueError(
+                f"{missing} required when mode is llm_judge; add {missing}, or use mode: strict_substring"
+            )
+        return self
+
+
+class _Grader(Definition):
+    """What every grader has: its weight in the score, and whether the case fails without it."""
+
+    weight: FiniteFloat = Field(default=1.0, ge=0)
+    required: bool = True
+
+
+class HitAtK(_Grader):
+    """One of `expected.relevant` is among the first k ids of the answered ranking."""
+
+    type: Literal["hit_at_k"]
+    k: int = Field(default=1, ge=1, le=1000)
+
+
+class Mrr(_Grader):
+    """One over the rank of the first relevant id; passes when it is found at all."""
+
+    type: Literal["mrr"]
+
+
+GraderConfig = Annotated[HitAtK | Mrr, Field(discriminator="type")]
+
+
+class TaskConfig(Definition):
+    """One `tasks/NAME.yaml`."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    description: str = ""
+    system_prompt: str
+    user_template: str
+    scoring: ScoringConfig | None = None
+    graders: list[GraderConfig] = []
+    pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
+    default_judges: list[str] = []
+    max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
+    temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
+
+    @model_validator(mode="after")
+    def _something_marks_the_answers(self) -> Self:
+        if self.scoring is None and not self.graders:
+            raise ValueError("nothing marks the answers; add a scoring: block or a graders: list")
+        return self
+
+    @property
+    def answer_form(self) -> Literal["text", "findings", "ranking"]:
+        """The form an answer takes: a list of findings, a ranking of ids, or plain text."""
+        if self.scoring is None:
+            return "ranking"
+        return "findings" if self.scoring.pass_rule == FINDINGS_RULE else "text"

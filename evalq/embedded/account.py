@@ -1,0 +1,161 @@
+"""Postgres refuses to run as root: the account it runs as then, without opening any of root's folders.
+
+The wheel's own server class makes every parent folder of the data and of the binaries readable for all
+(`ensure_prefix_permissions`: a 0700 /root becomes 0755). Here nothing is loosened:
+- The data folder is opened by us, as root, and handed to the process: `-D /proc/self/fd/N` and a socket
+  folder relative to it name the data, and no parent is looked up.
+- Binaries that the account cannot reach (a virtual environment under /root) are copied once to a folder
+  of the system.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalq.errors import Unreachable
+
+_NAME = "pgserver"  # the account that the wheel itself would create
+_SYSTEM_COPIES = Path("/var/lib/evalq")
+_REMEDY = "run evalq as an ordinary user, or set EVALQ_DATABASE_URL"
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of this machine, by number."""
+
+    uid: int
+    gid: int
+
+
+def account_for(pgdata: Path) -> Account | None:
+    """Who runs Postgres: None for ourselves; as root the owner of existing data, else the server account."""
+    if os.geteuid() != 0:
+        return None
+    if pgdata.exists() and (owner := pgdata.stat()).st_uid != 0:
+        return Account(owner.st_uid, owner.st_gid)
+    entry = _find_entry() or _create_entry()
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def _find_entry() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(_NAME)
+    except KeyError:
+        return None
+
+
+def _create_entry() -> pwd.struct_passwd:
+    useradd = shutil.which("useradd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if useradd is None:
+        raise Unreachable(
+            f"Postgres refuses to run as root, and no useradd is here to make an account; {_REMEDY}"
+        )
+    options = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]
+    done = subprocess.run([useradd, *options, _NAME], capture_output=True, text=True, check=False)
+    entry = _find_entry()  # also there if another command was faster
+    if entry is None:
+        reason = done.stderr.strip()
+        raise Unreachable(
+            f"Postgres refuses to run as root, and making an account failed ({reason}); {_REMEDY}"
+        )
+    return entry
+
+
+def hand_over(folder: Path, account: Account) -> None:
+    """Give a folder to the account; one that root copied or restored is still root's own."""
+    if folder.stat().st_uid != account.uid:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, account.uid, account.gid, follow_symlinks=False)
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """How a program gets into a folder: the name to call it by, and what it must inherit for that."""
+
+    name: str
+    pass_fds: tuple[int, ...] = ()
+
+
+@contextlib.contextmanager
+def entrance(folder: Path, account: Account | None) -> Iterator[Entrance]:
+    """The folder's own path, or for an account that may not walk there, an open descriptor of it."""
+    if account is None or sys.platform != "linux":
+        yield Entrance(str(folder))
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield Entrance(f"/proc/self/fd/{descriptor}", (descriptor,))
+    finally:
+        os.close(descriptor)
+
+
+def reachable(binaries: Path, account: Account | None) -> Path:
+    """The folder of `initdb` and `postgres` as the account can run them."""
+    if account is None or _can_run(binaries, account):
+        return binaries
+    copy = _copied(binaries)
+    if not _can_run(copy, account):
+        raise Unreachable(
+            f"Postgres refuses to run as root, and its account cannot run {copy}/initdb; {_REMEDY}"
+        )
+    return copy
+
+
+def _can_run(binaries: Path, account: Account) -> bool:
+    argv = [str(binaries / "initdb"), "--version"]
+    try:
+        done = subprocess.run(
+            argv,
+            cwd="/",
+            capture_output=True,
+            check=False,
+            user=account.uid,
+            group=account.gid,
+            extra_groups=[],
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def _copied(binaries: Path) -> Path:
+    """A copy of the wheel's Postgres that everyone may run and only root may change."""
+    install = binaries.parent
+    package = install.parent
+    source = binaries.stat()
+    target = _SYSTEM_COPIES / f"postgres-{source.st_ino}-{int(source.st_mtime)}"
+    if not target.exists():
+        try:
+            _copy(package, install, target)
+        except OSError as exc:
+            raise Unreachable(
+                f"Postgres refuses to run as root, and cannot be copied to {target}: {exc}; {_REMEDY}"
+            ) from exc
+    return target / package.name / install.name / binaries.name
+
+
+def _copy(package: Path, install: Path, target: Path) -> None:
+    """The layout stays as in site-packages: the binaries look for their libraries relative to themselves."""
+    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        draft = Path(folder) / "draft"
+        for part in ("bin", "lib", "share"):
+            shutil.copytree(install / part, draft / package.name / install.name / part)
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.exists():
+            shutil.copytree(libraries, draft / libraries.name)
+        _open_for_all(draft)
+        draft.rename(target)
+
+
+def _open_for_all(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        path.chmod(0o755 if path.is_dir() or mode & 0o100 else 0o644)

@@ -1,0 +1,127 @@
+"""The steward of a data folder: keeps its engines and fleet running for as long as a command uses them.
+
+A process of its own, so that commands that come and go share one fleet, and so that a command's death by
+SIGKILL leaves nothing behind: the kernel releases the dead command's lease and the steward goes home.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evalq.embedded import locks
+from evalq.embedded.engines import Folder, attach
+from evalq.embedded.fleet import start_fleet
+from evalq.embedded.processes import wait_until
+from evalq.errors import Unreachable
+
+_POLL_S = 0.2
+# A judge's call in flight is paid for: it gets this long to come home before its worker is killed.
+_DRAIN_S = 120.0
+_LEAVE_S = _DRAIN_S + 30
+
+
+def ensure_steward(
+    data_dir: Path, *, processes: int, slots: int, queues: Sequence[str], env: Mapping[str, str]
+) -> None:
+    """See that a steward is at work; the caller must hold a lease on the engines."""
+    folder = Folder.of(data_dir)
+    if locks.is_held(folder.steward_lock):
+        return
+    with (folder.logs / "steward.log").open("ab") as log:
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "evalq.embedded.steward",
+                str(folder.path),
+                str(processes),
+                str(slots),
+                ",".join(queues),
+            ],
+            env={**env, "PYTHONPATH": _python_path(env)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _python_path(env: Mapping[str, str]) -> str:
+    """Where this evalq was imported from, in case it is not installed."""
+    here = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(part for part in (env.get("PYTHONPATH", ""), here) if part)
+
+
+def wait_for_fleet(data_dir: Path, *, timeout_s: float = 60) -> None:
+    """Wait until a steward has started its fleet."""
+    folder = Folder.of(data_dir)
+    if not wait_until(
+        lambda: locks.is_held(folder.steward_lock) and folder.steward_pid() > 0, timeout_s=timeout_s
+    ):
+        raise Unreachable(f"the worker fleet did not start within {timeout_s:.0f} s; see {folder.logs}")
+
+
+def wait_until_gone(data_dir: Path) -> None:
+    """After the last command has let go: wait until the steward has stopped everything."""
+    folder = Folder.of(data_dir)
+    if folder.read().kept:
+        return
+    wait_until(lambda: set(folder.attached()) != {folder.steward_pid()}, timeout_s=_LEAVE_S)
+    with folder.locked():
+        return
+
+
+def stop_steward(data_dir: Path) -> bool:
+    """Take back `evalq up`: the steward leaves once nobody uses the engines; False when there was none."""
+    folder = Folder.of(data_dir)
+    if not folder.users.exists() or not locks.is_held(folder.steward_lock):
+        return False
+    with folder.locked():
+        folder.write(folder.read().no_longer_kept())
+    wait_until_gone(data_dir)
+    return True
+
+
+def main(argv: Sequence[str]) -> None:
+    """Be the steward of a folder, unless it has one."""
+    folder = Folder.of(Path(argv[0]))
+    descriptor = locks.take(folder.steward_lock, wait_s=0)
+    if descriptor is None:
+        return
+    with attach(folder.path) as engines:
+        env = {
+            **os.environ,
+            "EVALQ_DATABASE_URL": engines.database_url,
+            "EVALQ_BROKER_URL": engines.broker_url,
+        }
+        fleet = start_fleet(
+            int(argv[1]), int(argv[2]), queues=argv[3].split(","), env=env, log_dir=engines.log_dir
+        )
+        try:
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            while not _may_leave(folder, descriptor):
+                time.sleep(_POLL_S)
+        finally:
+            fleet.stop(grace_s=_DRAIN_S)
+
+
+def _may_leave(folder: Folder, descriptor: int) -> bool:
+    """Nobody else uses the engines and nobody keeps them.
+
+    Decided under the folder's lock, and the steward's own lock is given up inside it: a command that
+    attaches afterwards sees no steward and starts another.
+    """
+    if folder.read().kept or set(folder.attached()) - {os.getpid()}:
+        return False
+    with folder.locked():
+        if folder.read().kept or set(folder.attached()) - {os.getpid()}:
+            return False
+        os.close(descriptor)
+        return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

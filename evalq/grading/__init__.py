@@ -1,0 +1,1 @@
+"""Marking answers: each grader looks at one answer and gives one grade."""

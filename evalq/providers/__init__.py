@@ -1,0 +1,31 @@
+"""Adapters to everything that can sit as a judge; each is imported only when it is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Protocol, cast
+
+from evalq.definitions.judge import JudgeConfig
+from evalq.records import Completion, Prompt
+
+
+class Adapter(Protocol):
+    """Asks one judge. Raises ProviderFault and nothing else."""
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One call, no retries."""
+        ...
+
+
+_ADAPTERS = {
+    "simulated": "evalq.providers.simulated:SimulatedAdapter",
+    "python": "evalq.providers.python:PythonAdapter",
+    "command": "evalq.providers.command:CommandAdapter",
+}
+
+PROVIDERS = tuple(_ADAPTERS)
+
+
+def connect(judge: JudgeConfig, environ: Mapping[str, str]) -> Adapter:
+    """The adapter of a judge; keys are read from `environ`."""
+    module, name = _ADAPTERS[judge.provider].split(":")
+    return cast(Adapter, getattr(import_module(module), name)(judge, environ))

@@ -1,0 +1,80 @@
+"""A program as a judge: one JSON object on its standard input, one on its standard output."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+
+from evalq.definitions.judge import CommandJudge
+from evalq.errors import ProviderFault
+from evalq.records import Completion, Prompt
+
+_MAX_OUTPUT_BYTES = 5_000_000
+
+
+class CommandAdapter:
+    """Starts the program once per call; it answers `{"answer": "…"}`."""
+
+    def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
+        self._judge = judge
+        # The program is the user's, but it has no business with evalq's database or broker.
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("EVALQ_")}
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """Run the program on one question."""
+        started = time.perf_counter()
+        output = self._run(_request(prompt))
+        return _completion(
+            output, latency_ms=round((time.perf_counter() - started) * 1000), model=self._judge.model
+        )
+
+    def _run(self, request: bytes) -> bytes:
+        try:
+            process = subprocess.Popen(
+                self._judge.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environ,
+                start_new_session=True,
+            )
+        except OSError as exc:
+            raise ProviderFault("fatal", f"cannot start {self._judge.command[0]!r}: {exc.strerror}") from exc
+        with process:
+            try:
+                output, _ = process.communicate(request, timeout=self._judge.timeout_s)
+            except subprocess.TimeoutExpired as exc:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise ProviderFault("ambiguous", f"no answer within {self._judge.timeout_s:g} s") from exc
+        if process.returncode != 0:
+            raise ProviderFault("permanent", f"the program ended with exit code {process.returncode}")
+        return output[:_MAX_OUTPUT_BYTES]
+
+
+def _request(prompt: Prompt) -> bytes:
+    about = prompt.about
+    return json.dumps(
+        {
+            "task": about.task,
+            "case_id": about.case_id,
+            "sample": about.sample,
+            "inputs": dict(about.inputs),
+            "system": prompt.system,
+            "user": prompt.user,
+            "max_tokens": prompt.max_tokens,
+        },
+        ensure_ascii=False,
+    ).encode()
+
+
+def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
+    text = output.decode("utf-8", "replace")
+    try:
+        answer = json.loads(text)["answer"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Completion("malformed", text, latency_ms=latency_ms, model=model)
+    if not isinstance(answer, str):
+        answer = json.dumps(answer, ensure_ascii=False)
+    return Completion("answered" if answer.strip() else "empty", answer, latency_ms=latency_ms, model=model)

@@ -1,0 +1,357 @@
+-- Every statement the program runs, by name. One test prepares them all against the schema.
+
+-- create_schema_versions --
+-- Where the applied schema files are remembered.
+CREATE TABLE IF NOT EXISTS schema_versions (
+    version INT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
+);
+
+-- server_version --
+-- For the doctor.
+SELECT current_setting('server_version') AS version;
+
+-- lock_schema --
+-- One schema change at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('schema', 0));
+
+-- schema_version --
+-- The number of the newest schema file applied; no row before the first.
+SELECT max(version) AS version FROM schema_versions;
+
+-- note_schema_version --
+-- Remember that a schema file was applied.
+INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
+
+-- add_definition --
+-- Keep a snapshot; the same content twice is one row.
+INSERT INTO definitions (sha256, kind, name, body) VALUES (%(sha256)s, %(kind)s, %(name)s, %(body)s)
+ON CONFLICT (sha256) DO NOTHING RETURNING sha256;
+
+-- definition --
+-- A snapshot's text.
+SELECT body::text AS body FROM definitions WHERE sha256 = %(sha256)s;
+
+-- add_bakeoff --
+-- Record a bake-off.
+INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
+                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha)
+VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
+        %(eval_set_sha)s, %(grader_sha)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s)
+RETURNING id;
+
+-- add_run --
+-- Record one judge's run of a bake-off.
+INSERT INTO runs (bakeoff_id, judge, vendor, provider, gate, judge_sha, n_jobs)
+VALUES (%(bakeoff_id)s, %(judge)s, %(vendor)s, %(provider)s, %(gate)s, %(judge_sha)s, %(n_jobs)s)
+RETURNING id;
+
+-- copy_cases --
+-- Bulk load of an evalset's cases.
+COPY cases (eval_set_sha, case_id, ordinal, stratum, body) FROM STDIN;
+
+-- copy_jobs --
+-- Bulk load of a bake-off's jobs.
+COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position) FROM STDIN;
+
+-- bakeoff --
+-- One bake-off.
+SELECT id, uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha, eval_set_sha, seed,
+       samples, state, cap_usd, reserved_usd, spent_usd, created_at, now() AS read_at, result::text AS result
+FROM bakeoffs WHERE id = %(bakeoff_id)s;
+
+-- bakeoff_ids --
+-- The newest bake-offs, newest first.
+SELECT id FROM bakeoffs ORDER BY id DESC LIMIT %(limit)s;
+
+-- bakeoff_rows --
+-- The list of bake-offs, newest first, with how far each is.
+SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.created_at,
+       (SELECT sum(n_jobs) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
+       (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) AS n_done,
+       b.result::text AS result
+FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
+
+-- runs --
+-- The runs of a bake-off in the order its judges were named.
+SELECT id, judge, vendor, provider, gate, n_jobs, state FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
+
+-- run --
+-- One run, to conclude it.
+SELECT id, bakeoff_id, state, n_jobs FROM runs WHERE id = %(run_id)s;
+
+-- set_bakeoff_state --
+-- Move a bake-off from one of some states to another; no row when it was in none of them.
+UPDATE bakeoffs SET state = %(state)s WHERE id = %(bakeoff_id)s AND state = ANY(%(from_states)s) RETURNING id;
+
+-- gates_with_ready_jobs --
+-- The gates that have jobs to publish now.
+SELECT DISTINCT j.gate FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
+WHERE j.state = 'ready' AND j.not_before <= now() AND b.state = 'running' ORDER BY j.gate;
+
+-- lock_gate --
+-- One pump per gate at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
+
+-- queue_window --
+-- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
+WITH room AS (
+    SELECT greatest(%(window)s - count(*), 0) AS n FROM jobs WHERE gate = %(gate)s AND state IN ('queued', 'leased')
+), next AS (
+    SELECT j.id, row_number() OVER (ORDER BY j.position, j.id) AS place
+    FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
+    WHERE j.gate = %(gate)s AND j.state = 'ready' AND j.not_before <= now() AND b.state = 'running'
+    ORDER BY j.position, j.id LIMIT (SELECT n FROM room)
+)
+UPDATE jobs j SET state = 'queued', queued_at = now(),
+       refill = next.place = (SELECT max(place) + 1 FROM next) / 2
+FROM next, runs r, bakeoffs b
+WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
+RETURNING j.id, j.run_id, next.place, r.judge, r.provider, r.n_jobs, b.uid;
+
+-- claim_job --
+-- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do.
+WITH claimed AS (
+    UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
+           lease_until = now() + make_interval(secs => %(lease_s)s)
+    FROM runs r, bakeoffs b
+    WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
+      AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND j.lease_until < now())
+      AND j.not_before <= now()
+    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.refill,
+              r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed
+)
+SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
+       k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd
+FROM claimed
+JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.case_id
+LEFT JOIN completions k ON k.job_id = claimed.id;
+
+-- extend_leases --
+-- Heartbeat: the jobs a worker still has in hand keep their lease.
+UPDATE jobs j SET lease_until = now() + make_interval(secs => %(lease_s)s)
+FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
+WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
+
+-- release_job --
+-- Put a job back, not to be tried before a while; only by the holder of its lease.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
+       not_before = now() + make_interval(secs => %(wait_s)s)
+WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
+
+-- reserve --
+-- Set a call's worst case aside under the cap and open its journal row; no row: no room, or not running.
+WITH room AS (
+    UPDATE bakeoffs SET reserved_usd = reserved_usd + %(usd)s
+    WHERE id = %(bakeoff_id)s AND spent_usd + reserved_usd + %(usd)s <= cap_usd
+      AND (state = 'running' OR state IN ('paused', 'capped') AND %(purpose)s = 'grade')
+    RETURNING id
+)
+INSERT INTO call_journal (bakeoff_id, job_id, purpose, judge, provider, attempt, state, reserved_usd)
+SELECT id, %(job_id)s, %(purpose)s, %(judge)s, %(provider)s, %(attempt)s, 'sent', %(usd)s FROM room
+RETURNING id;
+
+-- budget --
+-- Why a reservation found no room.
+SELECT state, cap_usd, reserved_usd, spent_usd FROM bakeoffs WHERE id = %(bakeoff_id)s;
+
+-- settle --
+-- Close a call: its price replaces its reservation; an answer is stored in the same statement.
+WITH call AS (
+    UPDATE call_journal SET state = %(state)s, cost_usd = coalesce(%(cost_usd)s, reserved_usd), usage = %(usage)s,
+           request_id = %(request_id)s, latency_ms = %(latency_ms)s, fault_kind = %(fault_kind)s,
+           fault_message = %(fault_message)s, settled_at = now()
+    WHERE id = %(call_id)s AND state = 'sent'
+    RETURNING bakeoff_id, job_id, purpose, reserved_usd, cost_usd
+), paid AS (
+    UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - call.reserved_usd, spent_usd = b.spent_usd + call.cost_usd
+    FROM call WHERE b.id = call.bakeoff_id
+)
+INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
+                         cost_usd)
+SELECT job_id, %(completion_state)s, %(answer)s, %(model)s, %(request_id)s, %(input_tokens)s, %(output_tokens)s,
+       %(usage)s, %(latency_ms)s, cost_usd
+FROM call WHERE purpose = 'answer' AND %(completion_state)s::text IS NOT NULL
+ON CONFLICT (job_id) DO NOTHING;
+
+-- finish_job --
+-- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
+WITH done AS (
+    UPDATE jobs SET state = 'done', lease_until = NULL
+    WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased'
+    RETURNING id, run_id, bakeoff_id, case_id, sample, attempt
+), ended AS (
+    INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
+    SELECT id, run_id, bakeoff_id, case_id, sample, %(verdict)s, %(error_kind)s, %(message)s, attempt FROM done
+    ON CONFLICT DO NOTHING
+), graded AS (
+    INSERT INTO grades (job_id, grader, passed, score, reason)
+    SELECT done.id, g.grader, g.passed, g.score, g.reason
+    FROM done, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text)
+    ON CONFLICT DO NOTHING
+)
+SELECT id FROM done;
+
+-- cached_verdict --
+-- A verdict given before to exactly this question, noted as used by this job.
+WITH hit AS (
+    SELECT key, verdict, reason, cost_usd FROM verdict_cache WHERE key = %(key)s
+), used AS (
+    INSERT INTO verdict_uses (job_id, key, bakeoff_id, saved_usd)
+    SELECT %(job_id)s, key, %(bakeoff_id)s, cost_usd FROM hit ON CONFLICT DO NOTHING
+)
+SELECT verdict, reason FROM hit;
+
+-- keep_verdict --
+-- Remember a verdict; the first one stays.
+INSERT INTO verdict_cache (key, verdict, reason, grader_model, cost_usd)
+VALUES (%(key)s, %(verdict)s, %(reason)s, %(grader_model)s, %(cost_usd)s) ON CONFLICT DO NOTHING;
+
+-- lock_bakeoff --
+-- One conclusion in a bake-off at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('conclude:' || %(bakeoff_id)s, 0));
+
+-- open_jobs --
+-- How many jobs of a run have not ended.
+SELECT count(*) AS n FROM jobs WHERE run_id = %(run_id)s AND state <> 'done';
+
+-- leased_jobs --
+-- How many jobs of a bake-off are in workers' hands.
+SELECT count(*) AS n FROM jobs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'leased' AND lease_until > now();
+
+-- verdicts --
+-- Every outcome of a bake-off (or of one run) with what its numbers are made of, in case order.
+SELECT o.run_id, o.case_id, o.sample, c.ordinal, c.stratum, o.verdict, o.error_kind, k.latency_ms
+FROM outcomes o
+JOIN bakeoffs b ON b.id = o.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = o.case_id
+LEFT JOIN completions k ON k.job_id = o.job_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s)
+ORDER BY c.ordinal, o.sample, o.run_id;
+
+-- grade_scores --
+-- The scores of graders that give more than a verdict, by run and grader.
+SELECT o.run_id, g.grader, array_agg(g.score ORDER BY o.job_id) AS scores
+FROM grades g JOIN outcomes o ON o.job_id = g.job_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND g.score IS NOT NULL
+GROUP BY o.run_id, g.grader ORDER BY o.run_id, min(g.grader);
+
+-- call_costs --
+-- Dollars and calls of a bake-off by run and purpose.
+SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
+       count(*) FILTER (WHERE c.state = 'settled') AS settled,
+       count(*) FILTER (WHERE c.state = 'unknown') AS unknown,
+       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries
+FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.bakeoff_id = %(bakeoff_id)s GROUP BY j.run_id, c.purpose;
+
+-- cache_savings --
+-- Verdicts of a bake-off that came from the cache, and what they would have cost.
+SELECT count(*) AS n, coalesce(sum(saved_usd), 0) AS saved_usd FROM verdict_uses WHERE bakeoff_id = %(bakeoff_id)s;
+
+-- progress --
+-- One line per judge for the live display.
+SELECT r.judge, r.n_jobs, count(o.job_id) AS done,
+       count(*) FILTER (WHERE o.verdict = 'passed') AS n_pass,
+       count(*) FILTER (WHERE o.verdict = 'failed') AS n_fail,
+       count(*) FILTER (WHERE o.verdict = 'errored') AS n_error,
+       count(*) FILTER (WHERE o.finished_at > now() - interval '60 seconds') AS last_minute,
+       (array_agg(DISTINCT o.error_kind) FILTER (WHERE o.error_kind IS NOT NULL))[1] AS error_kind,
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY k.latency_ms) AS p95_latency_ms
+FROM runs r
+LEFT JOIN outcomes o ON o.run_id = r.id
+LEFT JOIN completions k ON k.job_id = o.job_id
+WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id ORDER BY r.id;
+
+-- progress_costs --
+-- Dollars and retries per judge for the live display.
+SELECT r.judge, coalesce(sum(c.cost_usd), 0) AS cost_usd,
+       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries,
+       count(*) FILTER (WHERE c.purpose = 'grade') AS grade_calls
+FROM runs r JOIN jobs j ON j.run_id = r.id JOIN call_journal c ON c.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
+
+-- add_eval_run --
+-- The run's row, once.
+INSERT INTO eval_runs (id, task_name, eval_set_name, judge_model, scorer_mode, judge_for_scoring, n_cases, n_pass,
+                       accuracy, ci_low, ci_high, p95_latency_ms, total_cost_usd, per_stratum, run_type, git_sha,
+                       started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded)
+SELECT r.id, b.task_name, b.eval_set_name, r.judge, b.scorer_mode, b.grader_model, %(n_cases)s, %(n_pass)s,
+       %(accuracy)s, %(ci_low)s, %(ci_high)s, %(p95_latency_ms)s, %(total_cost_usd)s, %(per_stratum)s, b.run_type,
+       b.git_sha, b.created_at, now(), b.id, %(n_fail)s, %(n_error)s, %(ci_method)s, %(p50_latency_ms)s, %(excluded)s
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s
+ON CONFLICT (id) DO NOTHING;
+
+-- add_kappa --
+-- The agreement of two runs of a bake-off.
+INSERT INTO eval_kappa (eval_run_id_a, eval_run_id_b, kappa, n, ac1, degenerate)
+VALUES (%(a)s, %(b)s, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s) ON CONFLICT DO NOTHING;
+
+-- conclude_run --
+-- Mark a run as concluded; no row when it was already.
+UPDATE runs SET state = 'concluded' WHERE id = %(run_id)s AND state = 'running' RETURNING id;
+
+-- running_runs --
+-- How many runs of a bake-off have not concluded.
+SELECT count(*) AS n FROM runs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'running';
+
+-- conclude_bakeoff --
+-- Close a bake-off with its result.
+UPDATE bakeoffs SET state = 'concluded', concluded_at = now(), result = %(result)s WHERE id = %(bakeoff_id)s;
+
+-- try_lock_reap --
+-- One reaper at a time, until the transaction ends; false: another is at it.
+SELECT pg_try_advisory_xact_lock(hashtextextended('reap', 0)) AS got;
+
+-- reap_leases --
+-- Jobs whose worker is gone become ready again.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL
+WHERE state = 'leased' AND lease_until < now() RETURNING id;
+
+-- stale_queued_providers --
+-- Providers with messages that have been out for a while: their queue must be looked at.
+SELECT DISTINCT r.provider FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
+WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_interval(secs => %(older_s)s);
+
+-- requeue_lost --
+-- Messages out for a while while their queue is empty are lost: their jobs become ready again.
+UPDATE jobs j SET state = 'ready', queued_at = NULL FROM runs r
+WHERE r.id = j.run_id AND r.provider = %(provider)s AND j.state = 'queued'
+  AND j.queued_at < now() - make_interval(secs => %(older_s)s) RETURNING j.id;
+
+-- reopen_queued --
+-- On resume: messages of a stopped bake-off may have been dropped, publish them again.
+UPDATE jobs SET state = 'ready', queued_at = NULL, not_before = '-infinity'
+WHERE bakeoff_id = %(bakeoff_id)s AND state IN ('queued', 'ready') RETURNING id;
+
+-- concludable_runs --
+-- Runs whose jobs have all ended and that nobody has concluded.
+SELECT r.id FROM runs r WHERE r.state = 'running'
+  AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state <> 'done') ORDER BY r.id;
+
+-- set_cap --
+-- Give a bake-off another cap, not below what is spent and reserved.
+UPDATE bakeoffs SET cap_usd = greatest(%(cap_usd)s, spent_usd + reserved_usd)
+WHERE id = %(bakeoff_id)s RETURNING cap_usd;
+
+-- inspected_answers --
+-- Answers of a bake-off with verdict, error and price, for some cases, in judge order.
+SELECT r.judge, o.case_id, o.sample, o.job_id, o.verdict, o.error_kind, o.message, k.answer,
+       k.state AS completion_state, k.latency_ms, k.cost_usd, k.input_tokens, k.output_tokens
+FROM outcomes o JOIN runs r ON r.id = o.run_id LEFT JOIN completions k ON k.job_id = o.job_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND o.case_id = ANY(%(case_ids)s)
+ORDER BY o.case_id, r.id, o.sample;
+
+-- inspected_grades --
+-- The grades behind some jobs' outcomes.
+SELECT job_id, grader, passed, score, reason FROM grades WHERE job_id = ANY(%(job_ids)s) ORDER BY job_id, grader;
+
+-- inspected_cases --
+-- The cases of a bake-off with each judge's verdict, in evalset order.
+SELECT c.case_id, c.ordinal, c.stratum, c.body::text AS body,
+       array_agg(r.judge ORDER BY r.id, o.sample) AS judges, array_agg(o.verdict ORDER BY r.id, o.sample) AS verdicts
+FROM bakeoffs b
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha
+JOIN outcomes o ON o.bakeoff_id = b.id AND o.case_id = c.case_id
+JOIN runs r ON r.id = o.run_id
+WHERE b.id = %(bakeoff_id)s
+GROUP BY c.eval_set_sha, c.case_id ORDER BY c.ordinal;

@@ -1,0 +1,95 @@
+"""The values that travel through a bake-off: prompt, completion, grade, outcome."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+Purpose = Literal["answer", "grade"]
+CompletionState = Literal["answered", "empty", "refused", "blocked", "truncated", "malformed"]
+Verdict = Literal["passed", "failed", "errored"]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a prompt is about; it never leaves for a model.
+
+    Local systems on trial (`python`, `command`) read the inputs; simulated judges read the expected
+    answer too, so that they can be right or wrong in the task's own format.
+    """
+
+    task: str
+    case_id: str
+    sample: int = 1
+    seed: int = 0
+    attempt: int = 1
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    stratum: Mapping[str, str] = field(default_factory=dict)
+    is_positive: bool = True
+    answer_form: Literal["text", "findings", "ranking"] = "text"
+    graded_text: str = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One question to a model, rendered."""
+
+    system: str
+    user: str
+    max_tokens: int
+    about: About
+    temperature: float | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the provider billed them; `raw` is its own account, kept as it came."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    thinking_tokens: int = 0
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model said, in which state, for how many tokens and dollars."""
+
+    state: CompletionState
+    text: str
+    usage: Usage = Usage()
+    latency_ms: int = 0
+    cost_usd: Decimal = Decimal(0)
+    model: str | None = None
+    request_id: str | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """True for text a grader may mark; every other state is errored, never failed."""
+        return self.state == "answered"
+
+
+Ask = Callable[[Prompt], Completion]
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One grader's mark: passed or not, or None with the reason it could not decide."""
+
+    grader: str
+    passed: bool | None
+    score: float | None
+    reason: str = ""
+    required: bool = True
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a job. `error_kind` and `message` are set when it is errored."""
+
+    verdict: Verdict
+    error_kind: str | None = None
+    message: str | None = None

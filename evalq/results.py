@@ -1,0 +1,192 @@
+"""What a bake-off comes to: the machine-readable result and the live progress, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+SCHEMA = "evalq.bakeoff/1"
+
+BakeOffState = Literal["running", "paused", "capped", "cancelled", "concluded"]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of n with its interval; all None when nothing was graded."""
+
+    n: int
+    accuracy: float | None
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One judge on the evalset. `excluded` says why it has no rank; None for a judge that has one."""
+
+    run_id: int
+    judge: str
+    vendor: str
+    n_cases: int
+    n_pass: int
+    n_fail: int
+    n_error: int
+    accuracy: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_method: str
+    p50_latency_ms: int | None
+    p95_latency_ms: int | None
+    total_cost_usd: Decimal
+    judging_cost_usd: Decimal
+    grading_cost_usd: Decimal
+    retries: int
+    errors: Mapping[str, int] = field(default_factory=dict)
+    per_stratum: Mapping[str, Rate] = field(default_factory=dict)
+    metrics: Mapping[str, Rate] = field(default_factory=dict)
+    excluded: str | None = None
+
+    @property
+    def n_graded(self) -> int:
+        """Answers with a verdict: the n behind `accuracy`."""
+        return self.n_pass + self.n_fail
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two judges on the cases both have a verdict for; `diff` is a minus b."""
+
+    a: str
+    b: str
+    n: int
+    diff: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_holm: float
+    separable: bool
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Chance-corrected agreement of two judges' verdicts; `kappa` is None when a rater is constant."""
+
+    a: str
+    b: str
+    n: int
+    kappa: float | None
+    ac1: float | None
+    degenerate: bool
+    flag: str | None = None
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Provider calls of the whole bake-off, grading included."""
+
+    sent: int = 0
+    settled: int = 0
+    unknown: int = 0
+    cached_verdicts: int = 0
+
+
+@dataclass(frozen=True)
+class BakeOffResult:
+    """The end (or, while running, the interim state) of a bake-off. Runs are in rank order, excluded last."""
+
+    id: int
+    task: str
+    eval_set: str
+    scorer: str
+    grader: str | None
+    seed: int
+    samples: int
+    state: BakeOffState
+    spent_usd: Decimal
+    cap_usd: Decimal
+    saved_usd: Decimal
+    calls: Calls
+    runs: tuple[RunResult, ...]
+    comparisons: tuple[Comparison, ...]
+    kappa: tuple[Agreement, ...]
+    warnings: tuple[str, ...]
+    next: tuple[str, ...]
+    n_jobs: int
+    n_done: int
+    prices_as_of: str | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """True when a judge is excluded, a call got no answer, or jobs are still open: exit code 3."""
+        return (
+            self.n_done < self.n_jobs
+            or any(run.excluded for run in self.runs)
+            or any(kind.startswith("call_") for run in self.runs for kind in run.errors)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `evalq.bakeoff/1` document: money as strings, everything else as JSON has it."""
+        return {"schema": SCHEMA, **_plain(asdict(self)), "partial": self.is_partial}
+
+
+def _plain(value: Any) -> Any:
+    """Decimals as strings with at least four places, tuples as lists, recursively."""
+    if isinstance(value, Decimal):
+        return str(value.quantize(Decimal("0.0001")) if value.as_tuple().exponent > -4 else value)  # type: ignore[operator]
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+@dataclass(frozen=True)
+class JudgeProgress:
+    """One line of the live display: a judge's jobs so far."""
+
+    judge: str
+    total: int
+    done: int
+    n_pass: int
+    n_fail: int
+    n_error: int
+    cost_usd: Decimal
+    p95_latency_ms: int | None
+    retries: int
+    rpm: float
+    broken: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The live state of a bake-off at one instant."""
+
+    bakeoff_id: int
+    task: str
+    eval_set: str
+    state: BakeOffState
+    started_at: datetime
+    now: datetime
+    cap_usd: Decimal
+    spent_usd: Decimal
+    reserved_usd: Decimal
+    judges: tuple[JudgeProgress, ...]
+    cached_verdicts: int = 0
+    graded_findings: int = 0
+
+    @property
+    def done(self) -> int:
+        """Jobs ended, over all judges."""
+        return sum(judge.done for judge in self.judges)
+
+    @property
+    def total(self) -> int:
+        """Jobs planned, over all judges."""
+        return sum(judge.total for judge in self.judges)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the bake-off was recorded."""
+        return (self.now - self.started_at).total_seconds()

@@ -1,0 +1,84 @@
+"""A session: the database and the broker a command works with, embedded ones started if no URLs are set."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalq.queues import QUEUES
+from evalq.settings import Settings, data_dir
+from evalq.store.database import Database
+from evalq.store.schema import apply_schema, require_schema
+
+if TYPE_CHECKING:
+    from evalq.broker import Broker
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a command holds open."""
+
+    db: Database
+    broker_url: str
+    is_embedded: bool
+
+    def broker(self) -> "Broker":
+        """The broker; Celery is imported by those who publish only."""
+        from evalq.broker import Broker, make_app
+
+        return Broker(make_app(self.broker_url))
+
+
+@contextmanager
+def open_session(settings: Settings, *, fleet: bool = False, cwd: Path | None = None) -> Iterator[Session]:
+    """Open the given database and broker, or the embedded ones; with `fleet`, workers for these."""
+    with ExitStack() as stack:
+        if settings.database_url and settings.broker_url:
+            database_url, broker_url, is_embedded = settings.database_url, settings.broker_url, False
+        else:
+            database_url, broker_url = stack.enter_context(
+                _embedded(settings, cwd or Path.cwd(), fleet=fleet)
+            )
+            is_embedded = True
+        db = Database(database_url)
+        stack.callback(db.close)
+        if is_embedded:
+            apply_schema(db)
+        else:
+            require_schema(db)
+        yield Session(db, broker_url, is_embedded)
+
+
+@contextmanager
+def open_database(settings: Settings, *, cwd: Path | None = None) -> Iterator[Database]:
+    """Only the database, whatever its schema."""
+    with ExitStack() as stack:
+        url = settings.database_url
+        if url is None:
+            url, _ = stack.enter_context(_embedded(settings, cwd or Path.cwd(), fleet=False))
+        db = Database(url)
+        stack.callback(db.close)
+        yield db
+
+
+@contextmanager
+def _embedded(settings: Settings, cwd: Path, *, fleet: bool) -> Iterator[tuple[str, str]]:
+    """The engines of the project's data folder; after the last command, nothing is left running."""
+    from evalq.embedded import attach
+    from evalq.embedded.steward import ensure_steward, wait_until_gone
+
+    folder = data_dir(settings, cwd, os.environ)
+    with attach(folder) as engines:
+        if fleet:
+            ensure_steward(
+                folder,
+                processes=settings.fleet.processes,
+                slots=settings.fleet.slots,
+                queues=QUEUES,
+                env=os.environ,
+            )
+        yield engines.database_url, engines.broker_url
+    if fleet:
+        wait_until_gone(folder)

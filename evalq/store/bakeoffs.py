@@ -1,0 +1,151 @@
+"""Bake-offs in Postgres: recorded, listed, paused, concluded."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from evalq.definitions.judge import JudgeConfig
+from evalq.errors import InputError
+from evalq.plan import Plan
+from evalq.results import BakeOffState
+from evalq.store import definitions
+from evalq.store.database import Connection, Database, Row
+
+
+@dataclass(frozen=True)
+class BakeOffRow:
+    """A bake-off as stored."""
+
+    id: int
+    uid: uuid.UUID
+    task_name: str
+    eval_set_name: str
+    scorer_mode: str
+    grader_model: str | None
+    run_type: str
+    task_sha: str
+    eval_set_sha: str
+    seed: int
+    samples: int
+    state: BakeOffState
+    cap_usd: Decimal
+    reserved_usd: Decimal
+    spent_usd: Decimal
+    created_at: datetime
+    read_at: datetime
+    result: str | None
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run on its way."""
+
+    id: int
+    judge: str
+    vendor: str
+    provider: str
+    gate: str
+    n_jobs: int
+    state: str
+
+
+def record(db: Database, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:
+    """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
+    with db.transaction() as tx:
+        bakeoff_id = _add_bakeoff(tx, plan, cap_usd=cap_usd, run_type=run_type, git_sha=git_sha)
+        for judge in plan.judges:
+            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id)
+    return bakeoff_id
+
+
+def _add_bakeoff(tx: Connection, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:
+    row = tx.row(
+        "add_bakeoff",
+        uid=uuid.uuid4(),
+        task_name=plan.task.name,
+        eval_set_name=plan.evalset.name,
+        scorer_mode=plan.scorer,
+        grader_model=plan.grader.name if plan.grader else None,
+        run_type=run_type,
+        task_sha=definitions.add_task(tx, plan.task),
+        eval_set_sha=definitions.add_evalset(tx, plan.evalset),
+        grader_sha=definitions.add_judge(tx, plan.grader) if plan.grader else None,
+        seed=plan.seed,
+        samples=plan.samples,
+        cap_usd=cap_usd,
+        git_sha=git_sha,
+    )
+    assert row is not None
+    return int(row["id"])
+
+
+def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int) -> None:
+    row = tx.row(
+        "add_run",
+        bakeoff_id=bakeoff_id,
+        judge=judge.name,
+        vendor=judge.vendor,
+        provider=judge.provider,
+        gate=judge.gate,
+        judge_sha=definitions.add_judge(tx, judge),
+        n_jobs=plan.jobs_per_judge,
+    )
+    assert row is not None
+    rows = ((row["id"], bakeoff_id, job.case_id, job.sample, judge.gate, job.position) for job in plan.jobs())
+    tx.copy("copy_jobs", rows)
+
+
+def get(db: Database, bakeoff_id: int) -> BakeOffRow:
+    """One bake-off; an unknown id is the user's mistake."""
+    row = db.row("bakeoff", bakeoff_id=bakeoff_id)
+    if row is None:
+        raise InputError(f"there is no bake-off {bakeoff_id}; `evalq runs` lists them")
+    return BakeOffRow(**row)
+
+
+def find(db: Database, name: str) -> int:
+    """The id meant by a number, `last` or `@-N` (the N-th newest)."""
+    if name.isdecimal():
+        return get(db, int(name)).id
+    back = 1 if name == "last" else int(name[2:]) if name.startswith("@-") and name[2:].isdecimal() else 0
+    if back < 1:
+        raise InputError(f"{name!r} is no bake-off; give a number, `last` or `@-2`")
+    rows = db.rows("bakeoff_ids", limit=back)
+    if len(rows) < back:
+        raise InputError("there is no bake-off yet; `evalq demo` runs one without any key")
+    return int(rows[-1]["id"])
+
+
+def listing(db: Database, *, limit: int) -> list[Row]:
+    """The newest bake-offs with how far each is."""
+    return db.rows("bakeoff_rows", limit=limit)
+
+
+def runs(db: Database | Connection, bakeoff_id: int) -> list[RunRow]:
+    """The runs of a bake-off in the order its judges were named."""
+    return [RunRow(**row) for row in db.rows("runs", bakeoff_id=bakeoff_id)]
+
+
+def move(db: Database, bakeoff_id: int, state: BakeOffState, *, from_states: Sequence[BakeOffState]) -> bool:
+    """Change a bake-off's state if it is in one of `from_states`; say whether it was."""
+    row = db.row("set_bakeoff_state", bakeoff_id=bakeoff_id, state=state, from_states=list(from_states))
+    return row is not None
+
+
+def reopen(db: Database, bakeoff_id: int) -> None:
+    """Make every job that nobody holds ready to be published again."""
+    db.run("reopen_queued", bakeoff_id=bakeoff_id)
+
+
+def set_cap(db: Database, bakeoff_id: int, cap_usd: Decimal) -> None:
+    """Give a bake-off another cap."""
+    db.run("set_cap", bakeoff_id=bakeoff_id, cap_usd=cap_usd)
+
+
+def conclude(tx: Connection, bakeoff_id: int, result: dict[str, Any]) -> None:
+    """Close a bake-off with its result."""
+    tx.run("conclude_bakeoff", bakeoff_id=bakeoff_id, result=json.dumps(result, ensure_ascii=False))

@@ -1,0 +1,120 @@
+"""A pool of Postgres connections that run named queries."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, LiteralString, cast
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from evalq.errors import Unreachable
+
+Row = dict[str, Any]
+_NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+
+
+@cache
+def named_queries() -> dict[str, LiteralString]:
+    """Every statement of queries.sql by its name."""
+    text = (Path(__file__).parent.parent / "queries.sql").read_text("utf-8")
+    parts = _NAME_LINE.split(text)[1:]
+    return {
+        name: cast(LiteralString, body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+class Connection:
+    """One connection; inside `Database.transaction()` everything it runs is one transaction."""
+
+    def __init__(self, raw: psycopg.Connection[Row]) -> None:
+        self._raw = raw
+
+    def rows(self, name: str, /, **params: object) -> list[Row]:
+        """Run a query, return all its rows."""
+        return self._raw.execute(named_queries()[name], params).fetchall()
+
+    def row(self, name: str, /, **params: object) -> Row | None:
+        """Run a query, return its first row if any."""
+        return self._raw.execute(named_queries()[name], params).fetchone()
+
+    def run(self, name: str, /, **params: object) -> int:
+        """Run a statement, return how many rows it touched."""
+        return self._raw.execute(named_queries()[name], params).rowcount
+
+    def copy(self, name: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Stream rows into a table."""
+        with self._raw.cursor() as cursor, cursor.copy(named_queries()[name]) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def script(self, sql: str) -> None:
+        """Run a schema file."""
+        self._raw.execute(sql.encode())
+
+
+class Database:
+    """Connections to one database, shared by the threads of a process."""
+
+    def __init__(self, url: str, *, max_size: int = 8) -> None:
+        self.url = url
+        self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
+            url,
+            min_size=1,
+            max_size=max_size,
+            open=False,
+            timeout=30,
+            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": 10},
+        )
+        self._open()
+
+    def _open(self) -> None:
+        # One plain connection first: the pool would retry in the background for its whole timeout
+        # and hide the reason.
+        with reachable():
+            psycopg.connect(self.url, connect_timeout=10).close()
+            self._pool.open(wait=True, timeout=30)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection on which every statement commits by itself."""
+        with reachable(), self._pool.connection() as raw:
+            yield Connection(raw)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection on which everything commits together, or nothing."""
+        with reachable(), self._pool.connection() as raw, raw.transaction():
+            yield Connection(raw)
+
+    def rows(self, name: str, /, **params: object) -> list[Row]:
+        """Run a query by itself, return all its rows."""
+        with self.connection() as connection:
+            return connection.rows(name, **params)
+
+    def row(self, name: str, /, **params: object) -> Row | None:
+        """Run a query by itself, return its first row if any."""
+        with self.connection() as connection:
+            return connection.row(name, **params)
+
+    def run(self, name: str, /, **params: object) -> int:
+        """Run a statement by itself, return how many rows it touched."""
+        with self.connection() as connection:
+            return connection.run(name, **params)
+
+
+@contextmanager
+def reachable() -> Iterator[None]:
+    """Say plainly that the database is away; its own words may hold the URL's password."""
+    try:
+        yield
+    except (psycopg.OperationalError, PoolTimeout) as exc:
+        reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
+        raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc

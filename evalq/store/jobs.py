@@ -1,0 +1,124 @@
+"""Jobs in Postgres: claimed under a lease, kept alive, put back or finished behind a fence."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from evalq.definitions.evalset import EvalCase
+from evalq.records import Completion, Grade, Outcome, Usage
+from evalq.store.database import Connection, Database, Row
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed job: what to ask whom, and the fence that guards its writes."""
+
+    id: int
+    run_id: int
+    bakeoff_id: int
+    sample: int
+    gate: str
+    fence: int
+    attempt: int
+    refill: bool
+    judge_sha: str
+    task_sha: str
+    grader_sha: str | None
+    seed: int
+    case: EvalCase
+    completion: Completion | None
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job row just marked as queued: what its message needs."""
+
+    id: int
+    run_id: int
+    judge: str
+    provider: str
+    n_jobs: int
+    uid: UUID
+
+
+def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
+    """Lease a job; None when there is nothing to do: done, held by another, or its bake-off stopped."""
+    row = db.row("claim_job", job_id=job_id, lease_s=lease_s)
+    return _job(row) if row else None
+
+
+def _job(row: Row) -> Job:
+    names = ("id", "run_id", "bakeoff_id", "sample", "gate", "fence", "attempt", "refill")
+    shas = ("judge_sha", "task_sha", "grader_sha", "seed")
+    return Job(
+        **{name: row[name] for name in names + shas},
+        case=EvalCase.model_validate_json(row["case_body"]),
+        completion=_completion(row) if row["kept_state"] else None,
+    )
+
+
+def _completion(row: Row) -> Completion:
+    return Completion(
+        state=row["kept_state"],
+        text=row["answer"],
+        usage=Usage(row["input_tokens"], row["output_tokens"], raw=row["usage"]),
+        latency_ms=row["latency_ms"],
+        cost_usd=row["cost_usd"],
+        model=row["model"],
+        request_id=row["request_id"],
+    )
+
+
+def extend(db: Database, held: Sequence[tuple[int, int]], *, lease_s: float) -> None:
+    """Heartbeat: keep the leases of the jobs (id, fence) in hand."""
+    ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
+    db.run("extend_leases", job_ids=ids, fences=fences, lease_s=lease_s)
+
+
+def release(db: Database, job: Job, *, wait_s: float) -> None:
+    """Put a job back, not to be tried before `wait_s`."""
+    db.row("release_job", job_id=job.id, fence=job.fence, wait_s=wait_s)
+
+
+def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:
+    """Write a job's end; False when the lease was lost and nothing was written."""
+    marks = [
+        {"grader": g.grader, "passed": g.passed, "score": g.score, "reason": storable(g.reason)}
+        for g in grades
+    ]
+    row = db.row(
+        "finish_job",
+        job_id=job.id,
+        fence=job.fence,
+        verdict=outcome.verdict,
+        error_kind=outcome.error_kind,
+        message=storable(outcome.message),
+        grades=json.dumps(marks),
+    )
+    return row is not None
+
+
+def storable(text: str | None) -> str | None:
+    """Text as Postgres can hold it: without NUL characters and lone surrogates."""
+    if text is None:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def queue_window(tx: Connection, gate: str, *, window: int) -> list[QueuedJob]:
+    """Mark the next ready jobs of a gate as queued, in order."""
+    tx.row("lock_gate", gate=gate)
+    rows = sorted(tx.rows("queue_window", gate=gate, window=window), key=lambda row: row["place"])
+    return [QueuedJob(**{key: row[key] for key in QueuedJob.__annotations__}) for row in rows]
+
+
+def gates_with_ready_jobs(db: Database) -> list[str]:
+    """The gates that have jobs to publish now."""
+    return [row["gate"] for row in db.rows("gates_with_ready_jobs")]
+
+
+def leased_count(db: Database, bakeoff_id: int) -> int:
+    """How many jobs of a bake-off are in workers' hands."""
+    row = db.row("leased_jobs", bakeoff_id=bakeoff_id)
+    return int(row["n"]) if row else 0

@@ -1,0 +1,169 @@
+"""From verdicts to what a bake-off comes to: rates with intervals, comparisons, agreement, warnings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from evalq.results import BakeOffResult, Calls, Rate, RunResult
+from evalq.stats.intervals import Interval, bootstrap_ci, wilson
+from evalq.stats.means import mean_ci
+from evalq.stats.quantiles import latency_quantile
+from evalq.stats.strata import per_stratum
+from evalq.store.bakeoffs import BakeOffRow, RunRow
+from evalq.store.verdicts import CallTotals, Evidence, OutcomeRow
+from evalq.summary_pairs import agreements, comparisons
+from evalq.summary_words import next_commands, warnings
+
+_NO_CALLS = CallTotals()
+
+
+def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -> BakeOffResult:
+    """The whole result; interim while jobs are open."""
+    by_run = _by_run(evidence.outcomes)
+    results = _ranked([summarise_run(bakeoff, run, by_run[run.id], evidence) for run in runs])
+    vectors = {
+        result.judge: _vector(by_run[result.run_id], evidence.outcomes)
+        for result in results
+        if not result.excluded
+    }
+    pairs, kappas = comparisons(vectors), agreements(vectors, {run.judge: run.vendor for run in runs})
+    return BakeOffResult(
+        id=bakeoff.id,
+        task=bakeoff.task_name,
+        eval_set=bakeoff.eval_set_name,
+        scorer=bakeoff.scorer_mode,
+        grader=bakeoff.grader_model,
+        seed=bakeoff.seed,
+        samples=bakeoff.samples,
+        state=bakeoff.state,
+        spent_usd=bakeoff.spent_usd,
+        cap_usd=bakeoff.cap_usd,
+        saved_usd=evidence.savings.saved_usd,
+        calls=_calls(evidence),
+        runs=tuple(results),
+        comparisons=tuple(pairs),
+        kappa=tuple(kappas),
+        warnings=tuple(warnings(bakeoff, runs, results, kappas)),
+        next=tuple(next_commands(bakeoff, results)),
+        n_jobs=sum(run.n_jobs for run in runs),
+        n_done=len(evidence.outcomes),
+    )
+
+
+def summarise_run(
+    bakeoff: BakeOffRow, run: RunRow, outcomes: Sequence[OutcomeRow], evidence: Evidence
+) -> RunResult:
+    """One judge's numbers."""
+    tally = Counter(row.verdict for row in outcomes)
+    judging = evidence.calls.get((run.id, "answer"), _NO_CALLS)
+    grading = evidence.calls.get((run.id, "grade"), _NO_CALLS)
+    latencies = [row.latency_ms for row in outcomes if row.latency_ms is not None]
+    interval, method = _interval(bakeoff, outcomes)
+    graded = tally["passed"] + tally["failed"]
+    return RunResult(
+        run_id=run.id,
+        judge=run.judge,
+        vendor=run.vendor,
+        n_cases=run.n_jobs // bakeoff.samples,
+        n_pass=tally["passed"],
+        n_fail=tally["failed"],
+        n_error=tally["errored"],
+        accuracy=_rounded(tally["passed"] / graded) if graded else None,
+        ci_low=_rounded(interval.low) if graded else None,
+        ci_high=_rounded(interval.high) if graded else None,
+        ci_method=method,
+        p50_latency_ms=latency_quantile(latencies, 0.5),
+        p95_latency_ms=latency_quantile(latencies, 0.95),
+        total_cost_usd=judging.cost_usd + grading.cost_usd,
+        judging_cost_usd=judging.cost_usd,
+        grading_cost_usd=grading.cost_usd,
+        retries=judging.retries,
+        errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
+        per_stratum=_strata(outcomes),
+        metrics=_metrics(run, bakeoff, evidence.scores),
+        excluded=_excluded(outcomes, graded),
+    )
+
+
+def _by_run(outcomes: Sequence[OutcomeRow]) -> defaultdict[int, list[OutcomeRow]]:
+    by_run: defaultdict[int, list[OutcomeRow]] = defaultdict(list)
+    for row in outcomes:
+        by_run[row.run_id].append(row)
+    return by_run
+
+
+def _ranked(results: list[RunResult]) -> list[RunResult]:
+    """Best first, the cheaper first among equals, judges without a verdict last."""
+    return sorted(results, key=lambda r: (r.accuracy is None, -(r.accuracy or 0), r.total_cost_usd, r.judge))
+
+
+def _vector(own: Sequence[OutcomeRow], everyone: Sequence[OutcomeRow]) -> list[bool | None]:
+    """One verdict per case, in case order: the majority of its samples; None where there is none."""
+    passes: defaultdict[str, list[bool]] = defaultdict(list)
+    for row in own:
+        if row.verdict != "errored":
+            passes[row.case_id].append(row.verdict == "passed")
+    cases = dict.fromkeys(row.case_id for row in everyone)
+    return [sum(passes[case]) * 2 > len(passes[case]) if case in passes else None for case in cases]
+
+
+def _interval(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> tuple[Interval, str]:
+    """Wilson; several samples of one case are not independent, so then whole cases are resampled."""
+    graded = [row for row in outcomes if row.verdict != "errored"]
+    passes = [row.verdict == "passed" for row in graded]
+    if bakeoff.samples == 1 or not graded:
+        return wilson(sum(passes), len(passes)), "wilson"
+    cases = [row.case_id for row in graded]
+    return bootstrap_ci(passes, cluster=cases, rng=bakeoff.seed), "bootstrap_by_case"
+
+
+def _strata(outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
+    named = [row for row in outcomes if row.stratum]
+    verdicts = [None if row.verdict == "errored" else row.verdict == "passed" for row in named]
+    rates = per_stratum([row.stratum for row in named], verdicts)
+    return {
+        name: Rate(r.n, _rounded(r.rate), _rounded(r.low), _rounded(r.high))
+        if r.n
+        else Rate(0, None, None, None)
+        for name, r in sorted(rates.items())
+    }
+
+
+def _metrics(
+    run: RunRow, bakeoff: BakeOffRow, scores: Mapping[tuple[int, str], Sequence[float]]
+) -> dict[str, Rate]:
+    """Mean scores of a task's graders; the scorer's own verdict is the accuracy already."""
+    return {
+        grader: _metric(values, bakeoff.seed)
+        for (run_id, grader), values in scores.items()
+        if run_id == run.id and grader != bakeoff.scorer_mode
+    }
+
+
+def _metric(values: Sequence[float], seed: int) -> Rate:
+    is_share = all(value in (0.0, 1.0) for value in values)
+    interval = wilson(round(sum(values)), len(values)) if is_share else mean_ci(values, seed=seed)
+    return Rate(
+        len(values), _rounded(sum(values) / len(values)), _rounded(interval.low), _rounded(interval.high)
+    )
+
+
+def _excluded(outcomes: Sequence[OutcomeRow], graded: int) -> str | None:
+    """A judge none of whose answers could be graded is broken, not bad."""
+    if graded or not outcomes:
+        return None
+    kind, count = Counter(row.error_kind or "errored" for row in outcomes).most_common(1)[0]
+    return f"{count}/{len(outcomes)} {kind} outputs"
+
+
+def _calls(evidence: Evidence) -> Calls:
+    totals = evidence.calls.values()
+    return Calls(
+        sent=sum(t.sent for t in totals),
+        settled=sum(t.settled for t in totals),
+        unknown=sum(t.unknown for t in totals),
+        cached_verdicts=evidence.savings.n,
+    )
+
+
+def _rounded(value: float) -> float:
+    return round(value, 4)

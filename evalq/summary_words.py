@@ -1,0 +1,39 @@
+"""What a result says in words: its warnings, and the commands to type next."""
+
+from collections.abc import Iterator, Sequence
+
+from evalq.results import Agreement, RunResult
+from evalq.store.bakeoffs import BakeOffRow, RunRow
+
+
+def warnings(
+    bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult], kappas: Sequence[Agreement]
+) -> Iterator[str]:
+    """Everything a reader must know before acting on the numbers."""
+    for result in results:
+        if result.excluded:
+            yield f"{result.judge}: {result.excluded}; left out of ranking and agreement: broken, not bad"
+        elif result.n_error:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
+            share = f"{result.n_error} of {result.n_graded + result.n_error}"
+            yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
+    for pair in kappas:
+        if pair.flag == "same_provider":
+            yield f"{pair.a} and {pair.b} err alike (κ {pair.kappa:.2f}, same provider): not two votes"
+    if bakeoff.state == "capped":
+        yield f"stopped at the cap of ${bakeoff.cap_usd:.2f}; everything paid for is stored and graded"
+    if any(run.provider == "simulated" for run in runs):
+        yield "simulated judges: the dollars are simulated too, nothing was billed"
+
+
+def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator[str]:
+    """What to type next, most useful first."""
+    if bakeoff.state in ("paused", "cancelled"):
+        yield f"evalq resume {bakeoff.id}"
+    if bakeoff.state == "capped":
+        yield f"evalq resume {bakeoff.id} --max-cost-usd {bakeoff.cap_usd * 2:.2f}"
+    if bakeoff.state == "running":
+        yield f"evalq watch {bakeoff.id}"
+    if sum(not result.excluded for result in results) > 1:
+        yield f"evalq inspect {bakeoff.id} --disagreements"
+    yield f"evalq inspect {bakeoff.id} --show-failures"

@@ -1,0 +1,57 @@
+"""Verdicts given before: a grader model is asked once for the same question under the same conditions."""
+
+import hashlib
+import json
+
+from evalq.definitions.judge import JudgeConfig
+from evalq.errors import UngradableAnswer
+from evalq.grading.judge_model import PARSER_VERSION, Decide, read_verdict
+from evalq.records import Ask, Prompt
+from evalq.store.database import Database
+from evalq.store.jobs import Job
+
+
+def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
+    """Everything that goes into a verdict: case, graded text, rubric, grader, parameters, parser.
+
+    The rendered prompt holds the rubric, the case's inputs and the graded text, so a changed rubric is
+    a changed key; the case id keeps equal texts of two cases apart.
+    """
+    parts = [
+        prompt.about.task,
+        prompt.about.case_id,
+        prompt.system,
+        prompt.user,
+        prompt.max_tokens,
+        prompt.temperature,
+        grader.model_dump(mode="json", exclude={"name", "price"}),
+        PARSER_VERSION,
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def cached_decide(db: Database, job: Job, grader: JudgeConfig, ask: Ask) -> Decide:
+    """A `decide` that looks the question up before it asks, and remembers what it hears."""
+
+    def decide(prompt: Prompt) -> bool:
+        key = verdict_key(prompt, grader)
+        hit = db.row("cached_verdict", key=key, job_id=job.id, bakeoff_id=job.bakeoff_id)
+        return hit["verdict"] == "VALID" if hit else _decide_and_keep(db, grader, ask, prompt, key)
+
+    return decide
+
+
+def _decide_and_keep(db: Database, grader: JudgeConfig, ask: Ask, prompt: Prompt, key: str) -> bool:
+    reply = ask(prompt)
+    if not reply.is_answer:
+        raise UngradableAnswer(f"the grader's reply is {reply.state}")
+    is_valid = read_verdict(reply.text)
+    db.run(
+        "keep_verdict",
+        key=key,
+        verdict="VALID" if is_valid else "INVALID",
+        reason="",
+        grader_model=grader.name,
+        cost_usd=reply.cost_usd,
+    )
+    return is_valid

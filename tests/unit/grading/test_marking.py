@@ -1,0 +1,157 @@
+import json
+
+import pytest
+
+from evalq.definitions.evalset import EvalCase
+from evalq.definitions.task import FINDINGS_RULE, TaskConfig
+from evalq.errors import InputError, UngradableAnswer
+from evalq.grading.judge_model import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
+from evalq.grading.marking import decide_outcome, grade_answer
+from evalq.grading.rubrics import RUBRICS
+from evalq.records import Completion, Grade, Prompt
+
+CASE = EvalCase(
+    id="c", inputs={"sources": "[A] x {curly}\n\n[B] y"}, expected={"any_of": ["x"], "answer": "x"}
+)
+NEGATIVE = EvalCase(id="n", inputs={"sources": "…"}, expected_type="negative")
+ANSWERED = Completion("answered", "x")
+
+
+def task(**scoring: object) -> TaskConfig:
+    return TaskConfig(
+        name="t",
+        system_prompt="s",
+        user_template="{sources}",
+        scoring={"pass_rule": FINDINGS_RULE, **scoring},
+    )  # type: ignore[arg-type]
+
+
+MODEL = task(mode="llm_judge", judge_model="g", rubric="knowledge_audit")
+
+
+def never(prompt: Prompt) -> bool:
+    raise AssertionError("the grader model must not be asked")
+
+
+def says(*verdicts: str):
+    replies = iter(verdicts)
+    return lambda prompt: read_verdict(next(replies))
+
+
+def test_checks_never_ask_a_model() -> None:
+    [grade] = grade_answer(task(mode="strict_substring"), CASE, '["x"]', never)
+    assert (grade.grader, grade.passed) == ("strict_substring", True)
+
+
+def test_one_valid_finding_passes_a_positive_case() -> None:
+    [grade] = grade_answer(MODEL, CASE, '["a", "b", "c"]', says("INVALID", "VALID"))
+    assert (grade.passed, grade.reason) == (True, "finding 2 of 3 is VALID")
+
+
+def test_no_valid_finding_fails_a_positive_case() -> None:
+    [grade] = grade_answer(MODEL, CASE, '["a"]', says("INVALID"))
+    assert (grade.passed, grade.reason) == (False, "no VALID finding among 1")
+
+
+def test_the_grader_is_not_asked_about_empty_or_negative_answers() -> None:
+    assert grade_answer(MODEL, CASE, "[]", never)[0].passed is False
+    assert grade_answer(MODEL, NEGATIVE, "[]", never)[0].passed is True
+    assert grade_answer(MODEL, NEGATIVE, "[1]", never)[0].passed is False
+
+
+@pytest.mark.parametrize("answer", ["not json", json.dumps(["f"] * (MAX_FINDINGS + 1))])
+def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str) -> None:
+    [grade] = grade_answer(MODEL, CASE, answer, never)
+    assert grade.passed is None
+    outcome = decide_outcome(MODEL, ANSWERED, [grade])
+    assert (outcome.verdict, outcome.error_kind) == ("errored", "ungradable")
+
+
+def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail() -> None:
+    [grade] = grade_answer(MODEL, CASE, '["a"]', says("It is VALID because…"))
+    assert decide_outcome(MODEL, ANSWERED, [grade]).verdict == "errored"
+
+
+def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules() -> None:
+    whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
+    assert grade_answer(whole, CASE, "x", says("VALID"))[0].passed is True
+    assert "Answer:\nx\n" in verdict_prompt(whole, CASE, "x").user
+
+
+@pytest.mark.parametrize("state", ["empty", "refused", "blocked", "truncated", "malformed"])
+def test_what_is_no_answer_is_errored_by_its_state(state) -> None:
+    outcome = decide_outcome(MODEL, Completion(state, ""), [])
+    assert (outcome.verdict, outcome.error_kind) == ("errored", state)
+
+
+def test_the_rubric_shows_the_finding_and_the_sources_with_braces_left_alone() -> None:
+    prompt = verdict_prompt(MODEL, CASE, '{"quote": "x"}')
+    assert "[A] x {curly}" in prompt.user
+    assert '{"quote": "x"}' in prompt.user
+    assert rubric_text(MODEL) == RUBRICS["knowledge_audit"]
+
+
+@pytest.mark.parametrize("rubric", ["Is {nothing_there} fine with {answer}?", "VALID or INVALID?"])
+def test_a_rubric_must_name_what_the_case_has_and_show_the_answer(rubric: str) -> None:
+    with pytest.raises(InputError, match="rubric"):
+        check_rubric(task(mode="llm_judge", judge_model="g", rubric=rubric), CASE)
+    check_rubric(MODEL, CASE)
+
+
+@pytest.mark.parametrize(("reply", "valid"), [("VALID", True), (" invalid.\n", False)])
+def test_a_verdict_is_the_whole_reply(reply: str, valid: bool) -> None:
+    assert read_verdict(reply) is valid
+
+
+@pytest.mark.parametrize("reply", ["", "VALID INVALID", "The verdict: VALID", "NOT VALID", "ＶＡＬＩＤ"])
+def test_anything_else_is_no_verdict(reply: str) -> None:
+    with pytest.raises(UngradableAnswer):
+        read_verdict(reply)
+
+
+RETRIEVAL = TaskConfig(
+    name="r",
+    system_prompt="",
+    user_template="{query}",
+    graders=[
+        {"type": "hit_at_k", "k": 1, "required": False},
+        {"type": "hit_at_k", "k": 3},
+        {"type": "mrr", "required": False},
+    ],  # type: ignore[list-item]
+)
+QUERY = EvalCase(id="q", inputs={"query": "?"}, expected={"relevant": ["n2"]})
+
+
+def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id() -> None:
+    grades = grade_answer(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]', never)
+    assert [(g.grader, g.passed, g.score) for g in grades] == [
+        ("hit_at_1", False, 0.0),
+        ("hit_at_3", True, 1.0),
+        ("mrr", True, 0.5),
+    ]
+    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "passed"
+
+
+def test_a_ranking_without_a_relevant_id_fails() -> None:
+    grades = grade_answer(RETRIEVAL, QUERY, "[]", never)
+    assert [g.score for g in grades] == [0.0, 0.0, 0.0]
+    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "failed"
+
+
+@pytest.mark.parametrize("answer", ["[1, 2]", "note-1"])
+def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str) -> None:
+    grades = grade_answer(RETRIEVAL, QUERY, answer, never)
+    assert [(g.grader, g.passed) for g in grades] == [("hit_at_1", None), ("hit_at_3", None), ("mrr", None)]
+    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "errored"
+
+
+@pytest.mark.parametrize(("threshold", "verdict"), [(0.5, "passed"), (0.6, "failed")])
+def test_the_weighted_score_must_reach_the_threshold(threshold: float, verdict: str) -> None:
+    strict = RETRIEVAL.model_copy(update={"pass_threshold": threshold})
+    grades = [Grade("a", True, 1.0, weight=1.0), Grade("b", True, 0.0, weight=1.0, required=False)]
+    assert decide_outcome(strict, ANSWERED, grades).verdict == verdict
+
+
+def test_graders_without_weight_reach_no_threshold() -> None:
+    strict = RETRIEVAL.model_copy(update={"pass_threshold": 0.0})
+    assert decide_outcome(strict, ANSWERED, [Grade("a", True, 1.0, weight=0.0)]).verdict == "failed"

@@ -1,0 +1,33 @@
+"""The Celery application of the fleet: queues, schedule, and where its jobs are."""
+
+import logging
+import os
+
+from celery.signals import setup_logging
+
+from evalq.broker import make_app
+from evalq.queues import CONTROL_QUEUE
+
+REAP_EVERY_S = 5.0
+
+app = make_app(os.environ.get("EVALQ_BROKER_URL", ""))
+app.conf.update(
+    imports=["workers.jobs"],
+    beat_schedule={
+        "reap": {
+            "task": "reap",
+            "schedule": REAP_EVERY_S,
+            "options": {"queue": CONTROL_QUEUE, "expires": REAP_EVERY_S},
+        }
+    },
+)
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _log_plainly(loglevel: int | str | None = None, **_: object) -> None:
+    """Our own format, and quiet libraries: at DEBUG some of them print prompts."""
+    logging.basicConfig(
+        level=loglevel or logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    for name in ("httpx", "httpx2", "httpcore", "urllib3"):
+        logging.getLogger(name).setLevel(logging.WARNING)

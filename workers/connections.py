@@ -1,0 +1,46 @@
+"""What a worker process holds open: database, broker, heartbeat, and the judges it has met."""
+
+import os
+import threading
+from functools import lru_cache
+
+from evalq.broker import Broker
+from evalq.calling.metered import Caller
+from evalq.providers import connect
+from evalq.store.database import Database
+from evalq.store.definitions import Snapshots
+from evalq.store.schema import require_schema
+from workers.app import app
+from workers.heartbeat import Heartbeat
+
+# Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
+_POOL_SIZE = 8
+
+
+class Connections:
+    """Everything shared by the slots of one process."""
+
+    def __init__(self, database_url: str) -> None:
+        self.db = Database(database_url, max_size=_POOL_SIZE)
+        require_schema(self.db)
+        self.broker = Broker(app)
+        self.snapshots = Snapshots(self.db)
+        self.heartbeat = Heartbeat(self.db)
+        self.caller = lru_cache(maxsize=1024)(self._caller)
+
+    def _caller(self, judge_sha: str) -> Caller:
+        judge = self.snapshots.judge(judge_sha)
+        return Caller(judge, connect(judge, os.environ))
+
+
+_lock = threading.Lock()
+_here: list[Connections] = []
+
+
+def connections() -> Connections:
+    """This process's connections, made by the first job that needs them."""
+    if not _here:
+        with _lock:
+            if not _here:
+                _here.append(Connections(os.environ["EVALQ_DATABASE_URL"]))
+    return _here[0]

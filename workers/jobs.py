@@ -1,0 +1,68 @@
+"""The jobs of the fleet: run a case, publish more, conclude a run, bring back what was lost."""
+
+import logging
+
+from evalq import conclusion, enqueue, recovery
+from evalq.errors import CapReached, ProviderFault, PutBack, Unreachable
+from evalq.grading.marking import decide_outcome
+from evalq.records import Outcome
+from evalq.store import bakeoffs, jobs
+from evalq.store.jobs import Job
+from workers.app import app
+from workers.connections import connections
+from workers.desk import Desk
+from workers.heartbeat import LEASE_S
+
+log = logging.getLogger(__name__)
+
+
+@app.task(name="run_case")  # type: ignore[untyped-decorator]
+def run_case(job_id: int) -> None:
+    """One judge answers one case, and the answer is graded."""
+    try:
+        job = jobs.claim(connections().db, job_id, lease_s=LEASE_S)
+        if job is not None:
+            with connections().heartbeat.holding(job):
+                _work(job)
+    except Unreachable as exc:
+        log.warning("job=%s: %s; its lease will run out and it is run again", job_id, exc)
+
+
+def _work(job: Job) -> None:
+    """Bring a claimed job to its end. Nothing is raised: one raising member would stop its run's chord."""
+    db, desk = connections().db, Desk(connections(), job)
+    try:
+        desk.ask_for_more()
+        completion = job.completion or desk.answer()
+        grades = desk.grade(completion)
+        jobs.finish(db, job, decide_outcome(desk.task, completion, grades), grades)
+    except PutBack as exc:
+        jobs.release(db, job, wait_s=exc.wait_s)
+    except CapReached:
+        bakeoffs.move(db, job.bakeoff_id, "capped", from_states=["running"])
+        jobs.release(db, job, wait_s=0)
+    except ProviderFault as fault:
+        jobs.finish(db, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
+    except Unreachable:
+        raise
+    except Exception as exc:
+        log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
+        jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
+
+
+@app.task(name="pump")  # type: ignore[untyped-decorator]
+def pump(gate: str) -> None:
+    """The next window of a gate's jobs goes out."""
+    enqueue.pump(connections().db, connections().broker, gate)
+
+
+@app.task(name="conclude")  # type: ignore[untyped-decorator]
+def conclude(run_id: int) -> None:
+    """A run whose jobs have all ended gets its row; the last one concludes the bake-off."""
+    conclusion.conclude(connections().db, run_id)
+
+
+@app.task(name="reap")  # type: ignore[untyped-decorator]
+def reap() -> None:
+    """Whatever was lost on the way comes back from Postgres."""
+    recovery.reap(connections().db, connections().broker)
