@@ -3,12 +3,12 @@
 import dataclasses
 import json
 
+from evalq.evidence import BakeOffRow
 from evalq.results import BakeOffResult, RunResult
 from evalq.store import bakeoffs
-from evalq.store.bakeoffs import BakeOffRow
 from evalq.store.database import Connection, Database
 from evalq.store.verdicts import evidence
-from evalq.summary import summarise, summarise_run
+from evalq.summary.numbers import summarise, summarise_run
 
 
 def conclude(db: Database, run_id: int) -> bool:

@@ -131,14 +131,20 @@ class BakeOffResult:
 
 
 def _plain(value: Any) -> Any:
-    """Decimals as strings with at least four places, tuples as lists, recursively."""
+    """Decimals as strings, tuples as lists, recursively."""
     if isinstance(value, Decimal):
-        return str(value.quantize(Decimal("0.0001")) if value.as_tuple().exponent > -4 else value)  # type: ignore[operator]
+        return _money(value)
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value
+
+
+def _money(amount: Decimal) -> str:
+    """Exact, without needless zeros, with two places at least: 5.00, 0.9731."""
+    whole, _, places = f"{amount:f}".partition(".")
+    return f"{whole}.{places.rstrip('0').ljust(2, '0')}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from evalq.store.jobs import Job
 
 _POLL_S = 0.1
 _PATIENCE_S = 5.0
-"""Room comes back as soon as a call settles for less than its worst case: waiting beats going back in line."""
+"""Room comes back when a call settles below its worst case: waiting beats going back in line."""
 
 _BACK_IN_LINE_S = 1.0
 
@@ -22,7 +22,7 @@ def reserve(
 ) -> int:
     """Set a call's worst case aside and open its journal row; return its id.
 
-    Raises CapReached when it would not fit even alone, PutBack when it must wait long or the bake-off stopped.
+    Raises CapReached when it would not fit even alone, PutBack when it must wait or the bake-off stopped.
     """
     for _ in range(round(_PATIENCE_S / _POLL_S)):
         call_id = calls.reserve(db, job, judge, purpose=purpose, attempt=attempt, usd=usd)

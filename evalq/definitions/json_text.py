@@ -30,7 +30,7 @@ def _read_quickly(text: str) -> Any:
     """One line of JSONL at full speed; raises ValueError for all that is wrong or needs a closer look."""
     if text.count("{") + text.count("[") > MAX_DEPTH or _HARD_TO_STORE.search(text):
         raise ValueError
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+    return _STRICT.decode(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,6 +45,9 @@ def _finite(number: str) -> float:
 
 def _refuse(_text: str) -> Any:
     raise ValueError
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
 
 
 def _read_carefully(text: str, file: str, first_line: int) -> Located:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -79,83 +80,99 @@ def _cut(problems: list[Problem]) -> list[Problem]:
 
 
 def _problems(exc: ValidationError, located: Located, model: type[BaseModel]) -> list[Problem]:
-    problems = [_problem(error, located, model) for error in exc.errors(include_url=False)]
+    problems = []
+    for error in exc.errors(include_url=False):
+        fault = _fault(error, model)
+        message, remedy = _DESCRIBERS.get(error["type"], _describe_other)(fault)
+        problems.append(located.problem(fault.loc, message, remedy))
     return sorted(problems, key=lambda problem: problem.line)
 
 
-def _problem(error: ErrorDetails, located: Located, model: type[BaseModel]) -> Problem:
-    describe = _DESCRIBERS.get(error["type"], _describe_other)
-    message, remedy = describe(error, located, model)
-    return located.problem(error["loc"], message, remedy)
+@dataclass(frozen=True)
+class _Fault:
+    """One error of a model, its path as the file has it, and the types along that path."""
+
+    error: ErrorDetails
+    loc: Loc
+    parent: Any
+    expected: Any
+
+    @property
+    def place(self) -> str:
+        """`scoring.mode`, `cases[3].id`."""
+        return _place(self.loc) or "the file"
 
 
-def _describe_missing(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
-    key = error["loc"][-1]
-    return f"missing key {key!r}{_inside(located, error['loc'][:-1])}", f"add {key}: …"
+def _fault(error: ErrorDetails, model: type[BaseModel]) -> _Fault:
+    loc: Loc = ()
+    parent: Any = None
+    expected: Any = model
+    for part in error["loc"]:
+        below, is_written = _step(expected, part)
+        parent, expected = expected, below
+        loc = (*loc, part) if is_written else loc
+    return _Fault(error, loc, parent, expected)
 
 
-def _describe_extra(error: ErrorDetails, located: Located, model: type[BaseModel]) -> tuple[str, str]:
-    *parents, key = error["loc"]
-    loc = tuple(parents)
-    return f"unknown key {_safe(key)}{_inside(located, loc)}", near(str(key), _known_keys(model, loc))
+def _describe_missing(fault: _Fault) -> tuple[str, str]:
+    key = fault.loc[-1]
+    return f"missing key {key!r}{_inside(fault.loc[:-1])}", f"add {key}: …"
 
 
-def _describe_choice(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
-    expected = error["ctx"]["expected"]
-    choices = re.findall(r"'([^']*)'", expected)
-    given = error["input"]
-    hint = get_close_matches(str(given), choices, n=1)
-    remedy = f"write {hint[0]!r}; allowed: {expected}" if hint else f"write {expected}"
-    return f"{_place(located, error['loc'])} cannot be {_safe(given)}", remedy
+def _describe_extra(fault: _Fault) -> tuple[str, str]:
+    key = fault.loc[-1]
+    known = fault.parent.model_fields if _is_model(fault.parent) else ()
+    return f"unknown key {_safe(key)}{_inside(fault.loc[:-1])}", near(str(key), known)
 
 
-def _describe_tag(error: ErrorDetails, located: Located, model: type[BaseModel]) -> tuple[str, str]:
-    key = error["ctx"]["discriminator"].strip("'")
-    tags = error["ctx"]["expected_tags"]
-    detail = ErrorDetails(
-        type="literal_error",
-        loc=(*error["loc"], key),
-        msg="",
-        input=error["ctx"]["tag"],
-        ctx={"expected": " or ".join(tags.rsplit(", ", 1))},
-    )
-    return _describe_choice(detail, located, model)
+def _describe_choice(fault: _Fault) -> tuple[str, str]:
+    return _refuse_choice(fault.place, fault.error["input"], fault.error["ctx"]["expected"])
 
 
-def _describe_no_tag(error: ErrorDetails, located: Located, model: type[BaseModel]) -> tuple[str, str]:
-    key = error["ctx"]["discriminator"].strip("'")
-    tags = ", ".join(tag for one in _models_at(model, error["loc"]) for tag in _tags(one))
-    return f"missing key {key!r}{_inside(located, error['loc'])}", f"add {key}: one of {tags}"
+def _describe_tag(fault: _Fault) -> tuple[str, str]:
+    context = fault.error["ctx"]
+    place = _place((*fault.loc, context["discriminator"].strip("'")))
+    return _refuse_choice(place, context["tag"], " or ".join(context["expected_tags"].rsplit(", ", 1)))
 
 
-def _describe_value(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
-    message, remedy = split_remedy(str(error["ctx"]["error"]))
-    place = f"{_place(located, error['loc'])}: " if error["loc"] else ""
-    return place + message, remedy
+def _refuse_choice(place: str, given: object, allowed: str) -> tuple[str, str]:
+    guess = get_close_matches(str(given), re.findall(r"'([^']*)'", allowed), n=1)
+    remedy = f"write {guess[0]!r}; allowed: {allowed}" if guess else f"write {allowed}"
+    return f"{place} cannot be {_safe(given)}", remedy
 
 
-def _describe_short(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
-    return f"{_place(located, error['loc'])} is empty", "write at least one entry"
+def _describe_no_tag(fault: _Fault) -> tuple[str, str]:
+    key = fault.error["ctx"]["discriminator"].strip("'")
+    tags = ", ".join(tag for model in get_args(_bare(fault.expected)) for tag in _tags(model))
+    return f"missing key {key!r}{_inside(fault.loc)}", f"add {key}: one of {tags}"
 
 
-def _describe_pattern(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
-    pattern = error["ctx"]["pattern"]
+def _describe_value(fault: _Fault) -> tuple[str, str]:
+    message, remedy = split_remedy(str(fault.error["ctx"]["error"]))
+    return (f"{fault.place}: {message}" if fault.loc else message), remedy
+
+
+def _describe_short(fault: _Fault) -> tuple[str, str]:
+    return f"{fault.place} is empty", "write at least one entry"
+
+
+def _describe_pattern(fault: _Fault) -> tuple[str, str]:
+    pattern = fault.error["ctx"]["pattern"]
     remedy = _PATTERNS.get(pattern, f"write what matches {pattern}")
-    return f"{_place(located, error['loc'])} is not of the right form", remedy
+    return f"{fault.place} is not of the right form", remedy
 
 
-def _describe_other(error: ErrorDetails, located: Located, _model: type[BaseModel]) -> tuple[str, str]:
+def _describe_other(fault: _Fault) -> tuple[str, str]:
     """A wrong type, or a value out of bounds; the value itself is never shown, since it may be a secret."""
-    place = _place(located, error["loc"])
+    error = fault.error
     kind = _KINDS.get(error["type"].split("_")[0])
     if kind is None or error["type"].startswith("string_too"):
-        return f"{place}: {error['msg'].replace('Input should', 'it should')}", "change the value"
-    is_type = type(error["input"])
-    return f"{place} should be {kind[0]}, but is {_TYPES.get(is_type, is_type.__name__)}", kind[1]
+        return f"{fault.place}: {error['msg'].replace('Input should', 'it should')}", "change the value"
+    given = type(error["input"])
+    return f"{fault.place} should be {kind[0]}, but is {_TYPES.get(given, given.__name__)}", kind[1]
 
 
-_Describer = Callable[[ErrorDetails, Located, type[BaseModel]], tuple[str, str]]
-_DESCRIBERS: dict[str, _Describer] = {
+_DESCRIBERS: dict[str, Callable[[_Fault], tuple[str, str]]] = {
     "missing": _describe_missing,
     "extra_forbidden": _describe_extra,
     "literal_error": _describe_choice,
@@ -168,16 +185,12 @@ _DESCRIBERS: dict[str, _Describer] = {
 }
 
 
-def _place(located: Located, loc: Loc) -> str:
-    """`scoring.mode`, `cases[3].id`: the parts that are written, and the last one in any case."""
-    parents = located.written(loc[:-1])
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in (*parents, *loc[-1:])]
-    return "".join(parts).removeprefix(".") or "the file"
+def _place(loc: Loc) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
 
 
-def _inside(located: Located, loc: Loc) -> str:
-    path = located.written(loc)
-    return f" in {_place(located, path)}" if path else ""
+def _inside(loc: Loc) -> str:
+    return f" in {_place(loc)}" if loc else ""
 
 
 def _safe(text: object) -> str:
@@ -185,29 +198,34 @@ def _safe(text: object) -> str:
     return re.sub(r"(://)[^@]*@", r"\1…@", repr(text))[:80]
 
 
-def _known_keys(model: type[BaseModel], loc: Loc) -> list[str]:
-    return list(dict.fromkeys(key for one in _models_at(model, loc) for key in one.model_fields))
+def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
+    """The type under `part`, and whether the part is in the file: the tag that chose among models is not."""
+    annotation = _bare(annotation)
+    if _is_model(annotation):
+        field = annotation.model_fields.get(part)
+        return (field.annotation if field else None), True
+    if get_origin(annotation) in (list, dict):
+        return get_args(annotation)[-1], True
+    chosen = [model for model in get_args(annotation) if part in _tags(model)]
+    return (chosen[0], False) if chosen else (None, True)
 
 
-def _models_at(model: type[BaseModel], loc: Loc) -> list[type[BaseModel]]:
-    """The models that may stand at `loc`: fields lead on, tags choose, indexes and free keys do nothing."""
-    models = [model]
-    for part in loc:
-        annotations = [one.model_fields[part].annotation for one in models if part in one.model_fields]
-        tagged = [one for one in models if part in _tags(one)]
-        models = _models_in(annotations) if annotations else tagged or models
-    return models
+def _bare(annotation: Any) -> Any:
+    """The type without its `Annotated` and its `| None`."""
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
+    others = [one for one in get_args(annotation) if one is not type(None)]
+    is_optional = type(None) in get_args(annotation) and len(others) == 1
+    return _bare(others[0]) if is_optional else annotation
 
 
-def _models_in(annotations: Iterable[Any]) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
-    for annotation in annotations:
-        is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-        found += [annotation] if is_model else _models_in(get_args(annotation))
-    return found
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """The words that choose this model in a union: the one value its `type` or `provider` may have."""
-    fields = [model.model_fields[key] for key in ("type", "provider") if key in model.model_fields]
-    return tuple(tag for field in fields for tag in get_args(field.annotation))
+def _tags(model: Any) -> tuple[str, ...]:
+    """The words that choose this model in a union: the values its `type` or `provider` may have."""
+    fields = model.model_fields if _is_model(model) else {}
+    return tuple(
+        tag for key in ("type", "provider") if key in fields for tag in get_args(fields[key].annotation)
+    )

@@ -156,6 +156,7 @@ def _kill_group(pid: int) -> None:
 
 
 def _drop_old_logs(log_dir: Path) -> None:
-    logs = sorted(log_dir.glob("worker-*.log"), key=lambda path: path.stat().st_mtime)
-    for log in logs[:-_KEPT_LOGS]:
-        log.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # another command tidies up at the same time
+        logs = sorted(log_dir.glob("worker-*.log"), key=lambda path: path.stat().st_mtime)
+        for log in logs[:-_KEPT_LOGS]:
+            log.unlink(missing_ok=True)

@@ -19,7 +19,13 @@ NARROWEST_BAR, WIDEST_BAR = 10, 24
 MOST_REMARKS = 3
 FURNITURE_ROWS = 8 + MOST_REMARKS  # heading, column titles, budget, footer and the blank lines between
 GAP = 2
-_STATES = {"running": "INTERIM", "paused": "PAUSED", "cancelled": "STOPPING", "concluded": "DONE"}
+_STATES = {
+    "running": "INTERIM",
+    "paused": "PAUSED",
+    "capped": "CAPPED",
+    "cancelled": "STOPPING",
+    "concluded": "DONE",
+}
 
 
 class Frame:
@@ -109,7 +115,7 @@ class Frame:
     def _eta_text(self, judge: JudgeProgress) -> str:
         if _is_done(judge):
             return "done"
-        return "paused" if judge.broken else duration(self._pace.judge_eta_s(judge, self._progress))
+        return "broken" if judge.broken else duration(self._pace.judge_eta_s(judge, self._progress))
 
     def _column(
         self,
@@ -140,7 +146,7 @@ class Frame:
         """What is wrong first, then what is merely going on."""
         for judge in self._judges:
             if judge.broken:
-                yield self._canvas.cell(f"! {judge.judge}: {judge.broken}, paused. {self._rest()}", PROBLEM)
+                yield self._canvas.cell(f"! {judge.judge}: {judge.broken}. {self._rest()}", PROBLEM)
         for judge in self._judges:
             if judge.note and not judge.broken:
                 yield self._canvas.cell(f"{judge.judge}: {judge.note}")

@@ -143,15 +143,15 @@ def choose_view(
 
 
 def progress_line(progress: Progress, eta_s: float | None) -> str:
-    """12:04:31 run=142 67% 373/558 spent=0.74 cap=5.00 eta=72s err=12 paused=gemini-2.5-flash"""
-    stopped = ",".join(one_line(judge.judge).replace(" ", "_") for judge in progress.judges if judge.broken)
+    """12:04:31 run=142 67% 373/558 spent=0.74 cap=5.00 eta=72s err=12 broken=gemini-2.5-flash"""
+    broken = ",".join(one_line(judge.judge).replace(" ", "_") for judge in progress.judges if judge.broken)
     fields = [
         f"{progress.now:%H:%M:%S} run={progress.bakeoff_id} {_percent(progress)}%",
         f"{progress.done}/{progress.total} spent={money(progress.spent_usd)} cap={money(progress.cap_usd)}",
         f"eta={'?' if eta_s is None else f'{eta_s:.0f}s'}",
         f"err={sum(judge.n_error for judge in progress.judges)}",
     ]
-    return " ".join([*fields, *([f"paused={stopped}"] if stopped else [])])
+    return " ".join([*fields, *([f"broken={broken}"] if broken else [])])
 
 
 def _percent(progress: Progress) -> int:

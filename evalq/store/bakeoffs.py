@@ -3,54 +3,16 @@
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import InputError
+from evalq.evidence import BakeOffRow, RunRow
 from evalq.plan import Plan
 from evalq.results import BakeOffState
 from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
-
-
-@dataclass(frozen=True)
-class BakeOffRow:
-    """A bake-off as stored."""
-
-    id: int
-    uid: uuid.UUID
-    task_name: str
-    eval_set_name: str
-    scorer_mode: str
-    grader_model: str | None
-    run_type: str
-    task_sha: str
-    eval_set_sha: str
-    seed: int
-    samples: int
-    state: BakeOffState
-    cap_usd: Decimal
-    reserved_usd: Decimal
-    spent_usd: Decimal
-    created_at: datetime
-    read_at: datetime
-    result: str | None
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A run on its way."""
-
-    id: int
-    judge: str
-    vendor: str
-    provider: str
-    gate: str
-    n_jobs: int
-    state: str
 
 
 def record(db: Database, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:

@@ -1,54 +1,7 @@
-"""Stored verdicts of model graders, and the outcomes a summary is made of."""
+"""The outcomes, calls and scores a bake-off's numbers are made of."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
-
-from evalq.records import Verdict
+from evalq.evidence import CallTotals, Evidence, OutcomeRow, Savings
 from evalq.store.database import Connection, Database
-
-
-@dataclass(frozen=True)
-class OutcomeRow:
-    """One job's end as statistics see it."""
-
-    run_id: int
-    case_id: str
-    sample: int
-    ordinal: int
-    stratum: str
-    verdict: Verdict
-    error_kind: str | None
-    latency_ms: int | None
-
-
-@dataclass(frozen=True)
-class CallTotals:
-    """The calls of one run for one purpose."""
-
-    cost_usd: Decimal = Decimal(0)
-    sent: int = 0
-    settled: int = 0
-    unknown: int = 0
-    retries: int = 0
-
-
-@dataclass(frozen=True)
-class Savings:
-    """What the verdict cache spared a bake-off."""
-
-    n: int = 0
-    saved_usd: Decimal = Decimal(0)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Everything a bake-off's numbers are computed from."""
-
-    outcomes: tuple[OutcomeRow, ...]
-    calls: Mapping[tuple[int, str], CallTotals] = field(default_factory=dict)
-    scores: Mapping[tuple[int, str], tuple[float, ...]] = field(default_factory=dict)
-    savings: Savings = Savings()
 
 
 def evidence(db: Database | Connection, bakeoff_id: int, *, run_id: int | None = None) -> Evidence:

@@ -58,12 +58,12 @@ def test_a_finished_judge_says_done_and_a_broken_one_says_why(progress: Progress
     assert _line(output, "gpt-5.4-mini").endswith("done")
     broken = _line(output, "gemini-2.5-flash", "12/93")
     assert broken.startswith("!")
-    assert all(word in broken for word in ("n/a", "12/12 empty outputs", "paused"))
+    assert all(word in broken for word in ("n/a", "12/12 empty outputs", "broken"))
 
 
 def test_what_needs_attention_is_said_in_words(progress: Progress, show: Show) -> None:
     output = _frame(progress, show)
-    assert "! gemini-2.5-flash: 12/12 empty outputs, paused. Other judges continue." in output
+    assert "! gemini-2.5-flash: 12/12 empty outputs. Other judges continue." in output
     assert "sonnet-4.6: waiting 8 s" in output
     assert "Ctrl-C stop spending" in output
 
@@ -150,7 +150,7 @@ def test_the_end_is_foreseen_from_what_was_seen_not_from_idle_days(progress: Pro
     assert pace.eta_s(later) == pytest.approx(22)
 
 
-def test_a_paused_judge_has_no_end_and_does_not_hide_the_others(progress: Progress) -> None:
+def test_a_broken_judge_has_no_end_and_does_not_hide_the_others(progress: Progress) -> None:
     pace = Pace()
     pace.note(replace(progress, now=progress.started_at, judges=_with_done(progress, 0)))
     assert pace.judge_eta_s(progress.judges[-1], progress) is None
@@ -158,7 +158,7 @@ def test_a_paused_judge_has_no_end_and_does_not_hide_the_others(progress: Progre
 
 
 def test_the_plain_line_is_key_value(progress: Progress) -> None:
-    expected = "12:04:31 run=142 60% 280/465 spent=0.74 cap=5.00 eta=72s err=12 paused=gemini-2.5-flash"
+    expected = "12:04:31 run=142 60% 280/465 spent=0.74 cap=5.00 eta=72s err=12 broken=gemini-2.5-flash"
     assert progress_line(progress, 72.4) == expected
     assert progress_line(replace(progress, judges=()), None).endswith(
         "0% 0/0 spent=0.74 cap=5.00 eta=? err=0"

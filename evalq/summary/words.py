@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from evalq.evidence import BakeOffRow, RunRow
 from evalq.results import Agreement, RunResult
-from evalq.store.bakeoffs import BakeOffRow, RunRow
 
 
 def warnings(

@@ -3,15 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
 from evalq.stats.intervals import Interval, bootstrap_ci, wilson
 from evalq.stats.means import mean_ci
 from evalq.stats.quantiles import latency_quantile
 from evalq.stats.strata import per_stratum
-from evalq.store.bakeoffs import BakeOffRow, RunRow
-from evalq.store.verdicts import CallTotals, Evidence, OutcomeRow
-from evalq.summary_pairs import agreements, comparisons
-from evalq.summary_words import next_commands, warnings
+from evalq.summary.pairs import agreements, comparisons
+from evalq.summary.words import next_commands, warnings
 
 _NO_CALLS = CallTotals()
 
