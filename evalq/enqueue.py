@@ -15,19 +15,23 @@ def open_chords(db: Database, broker: Broker, bakeoff_id: int) -> None:
         broker.open_chord(uid, run.id, run.n_jobs)
 
 
-def pump(db: Database, broker: Broker, gate: str) -> int:
-    """Publish the next window of a gate; return how many jobs went out.
+def pump(db: Database, broker: Broker, *gates: str) -> int:
+    """Publish the next window of each gate; return how many jobs went out.
 
-    The rows are marked first and the lock is held until the messages are out: whoever dies in between
-    leaves queued rows whose messages are missing, which reap notices.
+    The rows are marked before their messages are sent: whoever dies in between leaves queued rows without
+    a message, which reap notices. Gates are interleaved, so that judges sharing a queue advance together.
     """
-    with db.transaction() as tx:
-        batch = jobs.queue_window(tx, gate, window=WINDOW)
+    batch = [job for gate in gates for job in _take(db, gate)]
     if batch:
-        broker.publish(batch)
+        broker.publish(sorted(batch, key=lambda job: job.place))
     return len(batch)
 
 
 def pump_all(db: Database, broker: Broker) -> int:
     """Publish the next window of every gate that has ready jobs."""
-    return sum(pump(db, broker, gate) for gate in jobs.gates_with_ready_jobs(db))
+    return pump(db, broker, *jobs.gates_with_ready_jobs(db))
+
+
+def _take(db: Database, gate: str) -> list[jobs.QueuedJob]:
+    with db.transaction() as tx:
+        return jobs.queue_window(tx, gate, window=WINDOW)

@@ -73,9 +73,13 @@ def cost_note(result: BakeOffResult) -> Note:
 def problem_notes(result: BakeOffResult, *, reason_room: int = 0) -> Iterator[Note]:
     """Exclusions not readable in a row of `reason_room`, answers without a verdict, warnings."""
     for run in result.runs:
-        if run.excluded is None and run.n_error:
+        if run.excluded is None and run.n_error and not _warned(run, result, "not graded"):
             yield Note("not_graded", f"{run.judge}: {not_graded(run)}")
-        elif run.excluded is not None and len(run.excluded) > reason_room and not _warned(run, result):
+        elif (
+            run.excluded is not None
+            and len(run.excluded) > reason_room
+            and not _warned(run, result, run.excluded)
+        ):
             yield Note("excluded", f"{run.judge} excluded: {run.excluded}")
     yield from (Note("warning", warning) for warning in result.warnings)
 
@@ -112,5 +116,5 @@ def _constant_notes(result: BakeOffResult) -> Iterator[Note]:
         yield Note("kappa", f"n/a (constant) for {', '.join(constant + pairs)}")
 
 
-def _warned(run: RunResult, result: BakeOffResult) -> bool:
-    return any(run.judge in warning and str(run.excluded) in warning for warning in result.warnings)
+def _warned(run: RunResult, result: BakeOffResult, what: str) -> bool:
+    return any(run.judge in warning and what in warning for warning in result.warnings)

@@ -40,6 +40,7 @@ class QueuedJob:
     provider: str
     n_jobs: int
     uid: UUID
+    place: int
 
 
 def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
@@ -109,8 +110,7 @@ def storable(text: str | None) -> str | None:
 def queue_window(tx: Connection, gate: str, *, window: int) -> list[QueuedJob]:
     """Mark the next ready jobs of a gate as queued, in order."""
     tx.row("lock_gate", gate=gate)
-    rows = sorted(tx.rows("queue_window", gate=gate, window=window), key=lambda row: row["place"])
-    return [QueuedJob(**{key: row[key] for key in QueuedJob.__annotations__}) for row in rows]
+    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate, window=window)]
 
 
 def gates_with_ready_jobs(db: Database) -> list[str]:

@@ -41,7 +41,7 @@ def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -
         runs=tuple(results),
         comparisons=tuple(pairs),
         kappa=tuple(kappas),
-        warnings=tuple(warnings(bakeoff, runs, results, kappas)),
+        warnings=tuple(warnings(bakeoff, runs, results)),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),

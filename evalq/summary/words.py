@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from evalq.evidence import BakeOffRow, RunRow
-from evalq.results import Agreement, RunResult
+from evalq.results import RunResult
 
 
-def warnings(
-    bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult], kappas: Sequence[Agreement]
-) -> Iterator[str]:
+def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult]) -> Iterator[str]:
     """Everything a reader must know before acting on the numbers."""
     for result in results:
         if result.excluded:
@@ -17,9 +15,6 @@ def warnings(
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
             share = f"{result.n_error} of {result.n_graded + result.n_error}"
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
-    for pair in kappas:
-        if pair.flag == "same_provider":
-            yield f"{pair.a} and {pair.b} err alike (κ {pair.kappa:.2f}, same provider): not two votes"
     if bakeoff.state == "capped":
         yield f"stopped at the cap of ${bakeoff.cap_usd:.2f}; everything paid for is stored and graded"
     if any(run.provider == "simulated" for run in runs):
