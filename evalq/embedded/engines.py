@@ -3,12 +3,13 @@
 import signal
 import threading
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from evalq.embedded.daemon import CancelledError
 from evalq.embedded.fleet import reap_stale_fleets
 from evalq.embedded.folder import Folder, Record, Server, usable
 from evalq.embedded.locks import Lease
@@ -171,25 +172,28 @@ def _engines(folder: Folder) -> tuple[Engine, ...]:
 
 
 def _ensure_all(engines: Sequence[Engine]) -> dict[str, Server]:
-    """All at once; the first failure or Ctrl-C cancels the others and waits for them."""
+    """All at once; the first failure or Ctrl-C cancels the others and waits for them.
+
+    A KeyboardInterrupt may strike between any two steps, with one engine on its way and the other not yet:
+    here it becomes an event that the starts look at, and is raised when none of them is under way any more.
+    """
     cancelled = threading.Event()
-    pool = ThreadPoolExecutor(max_workers=len(engines), thread_name_prefix="engine")
-    futures = [pool.submit(engine.ensure, cancelled) for engine in engines]
+    finished: list[Future[Server]] = []
+    with uninterrupted(cancelled.set), ThreadPoolExecutor(max_workers=len(engines)) as pool:
+        for future in as_completed([pool.submit(engine.ensure, cancelled) for engine in engines]):
+            finished.append(future)
+            if future.exception() is not None:
+                cancelled.set()
     try:
-        servers = [future.result() for future in as_completed(futures)]
-    except BaseException:
-        cancelled.set()
-        raise
-    finally:
-        with uninterrupted():
-            pool.shutdown()
-    return {server.name: server for server in servers}
+        return {server.name: server for server in (future.result() for future in finished)}
+    except CancelledError:
+        raise KeyboardInterrupt from None  # the caller's own signal handler did not raise anything
 
 
 def _stop_all(folder: Folder) -> bool:
     """Stop what runs, side by side; whether anything did."""
     alive = [engine for engine in _engines(folder) if engine.daemon.is_alive()]
-    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="engine") as pool:
+    with ThreadPoolExecutor(max_workers=2) as pool:
         list(pool.map(_stop, alive))
     folder.forget()
     return bool(alive)

@@ -82,8 +82,8 @@ def log_tail(path: Path, lines: int = 12) -> str:
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM until the block is over: it tidies up, and its waits are bounded.
+def uninterrupted(on_signal: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block is over; its waits are bounded, or ended by `on_signal`.
 
     Python runs signal handlers in the main thread only, so any other thread needs no shield.
     """
@@ -94,6 +94,7 @@ def uninterrupted() -> Iterator[None]:
 
     def remember(signum: int, _frame: FrameType | None) -> None:
         arrived.append(signum)
+        on_signal()
 
     before = {signum: signal.signal(signum, remember) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -283,7 +283,7 @@ def test_without_any_valkey_the_error_names_the_url_to_set(tmp_path: Path) -> No
     assert "set EVALQ_BROKER_URL" in done.stderr or "set EVALQ_DATABASE_URL" in done.stderr
 
 
-@pytest.mark.parametrize("moment", ["valkey.alive", "postgres.new", "postgres.alive"])
+@pytest.mark.parametrize("moment", ["engines.lock", "valkey.alive", "postgres.new", "postgres.alive"])
 def test_ctrl_c_during_the_start_leaves_nothing_running(fresh_dir: Path, moment: str) -> None:
     starting = command(ATTACH, fresh_dir)
     assert wait_until((fresh_dir / moment).exists, timeout_s=20)
@@ -295,6 +295,15 @@ def test_ctrl_c_during_the_start_leaves_nothing_running(fresh_dir: Path, moment:
     assert not [folder for folder in folders if folder.startswith(str(fresh_dir))]
     with attach(fresh_dir) as engines:
         assert query(engines, "SELECT 1") == [(1,)]
+
+
+def test_ctrl_c_is_not_swallowed_by_a_handler_that_only_takes_note(fresh_dir: Path) -> None:
+    deaf = "import signal; signal.signal(signal.SIGINT, lambda *_: None); "
+    starting = command(deaf + ATTACH, fresh_dir)
+    assert wait_until((fresh_dir / "postgres.new").exists, timeout_s=20)
+    starting.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in starting.communicate(timeout=30)[1]
+    assert pids(fresh_dir) == {}
 
 
 def sleeper(code: str) -> "Sequence[str]":

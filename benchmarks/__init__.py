@@ -1,0 +1,1 @@
+"""Speed and memory, printed as figures one can compare; `make bench` runs them all."""
