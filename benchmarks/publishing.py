@@ -76,9 +76,8 @@ def _publish(db: Database, broker: Broker, bakeoff_id: int) -> None:
     verdict = "within" if seconds <= BUDGET_S else "OVER"
     print(f"{f'mark and publish {out:,} jobs':<44} {seconds:8.2f} s   {out / seconds:,.0f} jobs/s")
     print(f"{'producer memory grown while publishing':<44} {grown:8.1f} MB")
-    print(
-        f"{verdict} the budget of {BUDGET_S:.0f} s; {broker.queue_length('calls.simulated'):,} messages in the queue"
-    )
+    waiting = broker.queue_length("calls.simulated")
+    print(f"{verdict} the budget of {BUDGET_S:.0f} s; {waiting:,} messages in the queue")
 
 
 if __name__ == "__main__":

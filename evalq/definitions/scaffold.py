@@ -175,12 +175,18 @@ def _evalset_text(name: str, loaded: LoadedEvalSet) -> str:
     return text
 
 
+_RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
+
+
 class _Dumper(yaml.SafeDumper):
     """Puts in quotes what our own reading of plain words would not take for text."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else None
+    if _RARE_LINE_BREAKS.search(text):
+        style = '"'  # the only style that writes them as escapes; the others turn them into spaces
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _represent_text)

@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.files import LoadedEvalSet
+from evalq.definitions.fit import check_fit
+from evalq.definitions.task import FINDINGS_RULE, TaskConfig
+
+
+def task_of(template: str = "", **fields: Any) -> TaskConfig:
+    fields = fields or {"scoring": {"mode": "llm_judge", "judge_model": "g", "rubric": "built_in"}}
+    return TaskConfig.model_validate({"name": "t", "system_prompt": "", "user_template": template, **fields})
+
+
+def strict(rule: str) -> TaskConfig:
+    return task_of(scoring={"mode": "strict_substring", "pass_rule": rule})
+
+
+def judged(rubric: str) -> TaskConfig:
+    return task_of(scoring={"mode": "llm_judge", "judge_model": "g", "rubric": rubric})
+
+
+def misfits(task: TaskConfig, *cases: dict[str, Any]) -> list[str]:
+    valid = [EvalCase.model_validate({"id": f"c{i}", "inputs": {}} | case) for i, case in enumerate(cases)]
+    lines = {case.id: i + 10 for i, case in enumerate(valid)}
+    loaded = LoadedEvalSet(EvalSet(name="dev", cases=valid), "dev.yaml", lines)
+    return [str(problem) for problem in check_fit(task, loaded)]
+
+
+def test_a_fitting_pair_has_no_problems() -> None:
+    assert misfits(task_of("{text} {{literal}}"), {"inputs": {"text": "x", "other": 1}}) == []
+
+
+def test_a_template_naming_an_absent_input_names_the_case_and_the_near_input() -> None:
+    (problem,) = misfits(task_of("{txt}"), {"inputs": {"txt": 1}}, {"inputs": {"text": 1}})
+    assert problem.startswith(
+        "dev.yaml:11: case 'c1': user_template uses {txt}, which is not among the inputs; add"
+    )
+    assert problem.endswith("did you mean 'text'? (known: text)")
+
+
+def test_a_case_without_inputs_has_no_near_names() -> None:
+    assert misfits(task_of("{x}"), {})[0].endswith("add x to the case's inputs, or change the template")
+
+
+def test_at_most_ten_cases_are_listed() -> None:
+    problems = misfits(task_of("{x}"), *[{} for _ in range(14)])
+    assert len(problems) == 11
+    assert problems[-1] == "dev.yaml: and 4 more cases like that"
+
+
+def test_lines_are_left_out_when_they_are_not_known() -> None:
+    evalset = EvalSet(name="dev", cases=[EvalCase(id="a", inputs={})])
+    (problem,) = check_fit(task_of("{x}"), LoadedEvalSet(evalset))
+    assert str(problem).startswith("case 'a': user_template uses {x}")
+
+
+def test_a_rubric_may_name_what_the_grader_brings_and_any_input() -> None:
+    rubric = "{sources} {finding_json} {answer} {expected} {text}"
+    assert misfits(judged(rubric), {"inputs": {"text": 1}}) == []
+    assert "scoring.rubric uses {text}" in misfits(judged(rubric), {})[0]
+
+
+def test_a_built_in_rubric_is_left_to_the_graders() -> None:
+    assert misfits(judged("knowledge_audit"), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected", "is_fine"),
+    [
+        ("exact_match", {"answer": "x"}, True),
+        ("exact_match", {"answer": 4}, False),
+        ("exact_match", {"any_of": ["x"]}, False),
+        ("exact_match", None, False),
+        ("any_substring", {"any_of": ["x", "y"]}, True),
+        ("any_substring", {"answer": "x"}, True),
+        ("any_substring", {"any_of": [], "answer": "x"}, False),
+        ("any_substring", {"any_of": ["x", " "]}, False),
+        ("any_substring", {"any_of": "x"}, False),
+        ("any_substring", None, False),
+        (FINDINGS_RULE, {"any_of": ["x"]}, True),
+        (FINDINGS_RULE, {"any_of": []}, False),
+        (FINDINGS_RULE, None, False),
+    ],
+)
+def test_expected_holds_what_the_pass_rule_needs(rule: str, expected: Any, is_fine: bool) -> None:
+    problems = misfits(strict(rule), {"expected": expected})
+    assert (problems == []) is is_fine
+    assert all("; add expected: {" in problem for problem in problems)
+
+
+def test_a_negative_case_needs_nothing_to_be_found() -> None:
+    assert misfits(strict(FINDINGS_RULE), {"expected_type": "negative"}) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "is_fine"), [({"relevant": ["n1"]}, True), ({"relevant": [1]}, False), (None, False)]
+)
+def test_rankings_need_relevant_ids(expected: Any, is_fine: bool) -> None:
+    problems = misfits(task_of(graders=[{"type": "mrr"}]), {"expected": expected})
+    assert (problems == []) is is_fine

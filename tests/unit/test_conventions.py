@@ -1,0 +1,225 @@
+"""The rules of the house that a machine can check, over every file of the project."""
+
+import ast
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from evalq import errors
+from evalq.cli.main import COMMANDS
+from evalq.store.database import named_queries
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(path for name in ("evalq", "workers") for path in (ROOT / name).rglob("*.py"))
+VAGUE_NAMES = {"utils", "helpers", "common", "misc", "base", "core", "manager", "models"}
+SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT|LOCK)\s")
+
+every_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+every_command = pytest.mark.parametrize("name", COMMANDS)
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def nodes(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """Every node of these kinds in the product, with its file."""
+    for path in MODULES:
+        yield from ((shown(path), node) for node in ast.walk(parsed(path)) if isinstance(node, kinds))
+
+
+def documented(tree: ast.Module) -> set[int]:
+    """The ids of the constants that are docstrings."""
+    bodies = (
+        node.body for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    )
+    return {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+
+
+@every_module
+def test_a_module_opens_with_one_sentence(path: Path) -> None:
+    first = path.read_text("utf-8").split("\n", 1)[0]
+    sentence = (ast.get_docstring(parsed(path)) or "").split("\n")[0]
+    assert first.startswith('"""')
+    assert re.fullmatch(r"[^.]\S*( \S+)*\.", sentence)
+    assert ". " not in sentence
+
+
+@every_module
+def test_a_module_is_short(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+@every_module
+def test_a_function_is_short(path: Path) -> None:
+    functions = [n for n in ast.walk(parsed(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= 40] == []
+
+
+def test_a_module_is_named_for_what_is_in_it() -> None:
+    assert [shown(path) for path in MODULES if path.stem in VAGUE_NAMES] == []
+
+
+def test_concurrency_is_celerys_job() -> None:
+    assert list(nodes(ast.AsyncFunctionDef, ast.Await)) == []
+
+
+def test_no_sql_hides_in_python() -> None:
+    # Before there is a database there is nothing to prepare a named query against: it is made in plain sight.
+    allowed = {"evalq/embedded/postgres.py"}
+    found = set()
+    for path in MODULES:
+        docstrings = documented(parsed(path))
+        for node in ast.walk(parsed(path)):
+            is_text = (
+                isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+            )
+            if is_text and SQL.match(node.value):
+                found.add(shown(path))
+    assert found <= allowed
+
+
+def test_nothing_is_printed_past_the_command_line() -> None:
+    calls = ((file, ast.unparse(node.func)) for file, node in nodes(ast.Call) if isinstance(node, ast.Call))
+    assert [file for file, name in calls if name == "print"] == []
+
+
+def test_everything_is_caught_in_two_places_only() -> None:
+    """The job boundary and the user's own function; elsewhere a broad handler cleans up and raises again."""
+    broad = {
+        file
+        for file, node in nodes(ast.ExceptHandler)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or ast.unparse(node.type) in ("Exception", "BaseException"))
+        and ast.unparse(node.body[-1]) != "raise"
+    }
+    assert broad == {"workers/jobs.py", "evalq/providers/python.py"}
+
+
+def test_no_one_imports_what_another_module_keeps_to_itself() -> None:
+    reaching = [
+        f"{file}: {alias.name}"
+        for file, node in nodes(ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+    assert reaching == []
+
+
+def drawn_tree() -> dict[str, str]:
+    """Each error's parent as the docstring draws it: four columns a level."""
+    parents, path = {}, ["Exception"]
+    for line in (errors.__doc__ or "").splitlines():
+        if drawn := re.match(r"([│├└─ ]*)([A-Z]\w+)(\s{2,}|$)", line):
+            depth = len(drawn[1]) // 4
+            parents[drawn[2]] = path[depth]
+            path[depth + 1 :] = [drawn[2]]
+    return parents
+
+
+def test_the_errors_are_the_tree_drawn_above_them() -> None:
+    classes = [
+        item
+        for item in vars(errors).values()
+        if inspect.isclass(item) and issubclass(item, errors.EvalqError)
+    ]
+    assert {item.__name__: item.__mro__[1].__name__ for item in classes} == drawn_tree()
+
+
+def test_every_error_is_in_the_one_tree() -> None:
+    tree = set(drawn_tree()) | {"Exception"}
+    classes = [(file, node) for file, node in nodes(ast.ClassDef) if isinstance(node, ast.ClassDef)]
+    strays = {file for file, node in classes if tree & {ast.unparse(base) for base in node.bases}}
+    assert strays == {"evalq/errors.py"}
+
+
+def test_the_exit_codes_are_those_of_the_drawing() -> None:
+    drawn = re.findall(r"(\w+) .*\(exit (\d)\)", errors.__doc__ or "")
+    assert len(drawn) == 4
+    assert [getattr(errors, name).exit_code for name, _ in drawn] == [int(code) for _, code in drawn]
+
+
+def test_every_named_query_is_used_and_says_what_for() -> None:
+    constants = {node.value for _, node in nodes(ast.Constant) if isinstance(node, ast.Constant)}
+    assert [name for name in named_queries() if name not in constants] == []
+    assert [name for name, text in named_queries().items() if not re.match(r"-- .+\.\n", text)] == []
+
+
+def test_every_query_asked_for_by_name_is_there() -> None:
+    calls = [node for _, node in nodes(ast.Call) if isinstance(node, ast.Call) and node.args]
+    names = {
+        call.args[0].value
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("row", "rows", "run", "copy")
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in ("db", "tx", "self", "connection")
+        and isinstance(call.args[0], ast.Constant)
+    }
+    assert len(names) > 20
+    assert names <= set(named_queries())
+
+
+@every_command
+def test_a_command_can_be_imported_and_has_help(name: str) -> None:
+    place, line = COMMANDS[name]
+    module, _, attribute = place.partition(":")
+    command = getattr(import_module(module), attribute)
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.get_short_help_str(200)
+    assert line.endswith(".")
+
+
+@every_command
+def test_every_option_of_a_command_is_named_plainly(name: str) -> None:
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command = getattr(import_module(module), attribute)
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert any(re.fullmatch(r"--[a-z][a-z-]+|-o", flag) for flag in option.opts), option.name
+
+
+@every_command
+def test_a_command_appears_in_the_readme(name: str) -> None:
+    assert re.search(rf"evalq {name}\b", (ROOT / "README.md").read_text("utf-8"))
+
+
+def test_the_readme_is_short_enough_to_read() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 200
+
+
+def project_files() -> Iterator[Path]:
+    """Every file that is or will be committed: what .gitignore does not name."""
+    ignored = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").split())]
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if not is_ignored(name, ignored)]
+        yield from (Path(folder, name) for name in files if not is_ignored(name, ignored))
+
+
+def is_ignored(name: str, patterns: list[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def test_no_file_names_a_place_on_one_machine() -> None:
+    machine_path = re.compile(rb"(?<![\w.])/(work|root)/")
+    assert [shown(path) for path in project_files() if machine_path.search(path.read_bytes())] == []
+
+
+def test_only_text_that_can_be_read_is_kept() -> None:
+    for path in project_files():
+        assert "\x00" not in path.read_text("utf-8"), shown(path)

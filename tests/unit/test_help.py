@@ -1,0 +1,81 @@
+"""The command line answers for itself at once: help, version, a wrong name, without the heavy libraries."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from evalq.cli.main import COMMANDS
+
+HEAVY = {
+    *("celery", "kombu", "redis", "flower", "tornado"),
+    *("numpy", "scipy", "sklearn"),
+    *("psycopg", "psycopg_pool", "pydantic", "yaml", "rich", "tenacity"),
+    *("anthropic", "openai", "google", "httpx", "httpx2", "requests"),
+}
+SHOW_IMPORTS = """
+import atexit, sys
+atexit.register(lambda: print("imported", *sorted({name.partition(".")[0] for name in sys.modules})))
+from evalq.cli.main import run
+run(sys.argv[1:])
+"""
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def evalq(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return python("-m", "evalq", *arguments)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["bakeof"]])
+def test_a_quick_answer_imports_nothing_heavy(arguments: list[str]) -> None:
+    done = python("-c", SHOW_IMPORTS, *arguments)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert {"imported", "click", "evalq"} <= imported
+    assert imported & HEAVY == set()
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    done = evalq("--help")
+    assert done.returncode == 0
+    words = " ".join(done.stdout.split())
+    for name, (_, line) in COMMANDS.items():
+        assert f"{name} {line}" in words
+
+
+def test_help_may_be_asked_for_briefly_and_is_shown_when_nothing_is_asked() -> None:
+    assert evalq("-h").stdout == evalq("--help").stdout
+    bare = evalq()
+    assert "Commands:" in bare.stderr
+    assert bare.returncode == 2
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = evalq("--version")
+    assert (done.returncode, done.stdout) == (0, f"evalq {version('evalq')}\n")
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("bakeof", "bake-off"), ("runz", "runs"), ("judge", "judges")])
+def test_a_wrong_command_is_answered_with_the_near_one(wrong: str, near: str) -> None:
+    done = evalq(wrong)
+    assert done.returncode == 2
+    assert f"There is no command {wrong!r}. Did you mean {near}" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_command_like_no_other_gets_no_guess() -> None:
+    done = evalq("xyzzy")
+    assert done.returncode == 2
+    assert "Did you mean" not in done.stderr
+
+
+def test_the_installed_program_is_the_module() -> None:
+    program = Path(sys.executable).with_name("evalq")
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, evalq("--help").stdout)

@@ -1,0 +1,206 @@
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from evalq.errors import InputError
+from evalq.settings import Settings, data_dir, load_settings, project_root
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_settings(root: Path, text: str) -> None:
+    (root / "evalq.yaml").write_text(text, "utf-8")
+
+
+def problems_of(root: Path, **environ: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load_settings(root, environ)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_nothing_written_means_the_defaults(root: Path) -> None:
+    settings = load_settings(root, {"EVALQ_BROKER_URL": "", "EVALQ_DISPLAY": " "})
+    assert settings == Settings()
+    assert (settings.max_cost_usd, settings.fleet.slots, settings.display) == (Decimal(5), 64, "auto")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing set\n", "judges: {}\n"])
+def test_an_empty_file_means_the_defaults(root: Path, text: str) -> None:
+    write_settings(root, text)
+    assert load_settings(root, {}) == Settings()
+
+
+def test_the_file_of_a_parent_folder_counts(root: Path) -> None:
+    write_settings(root, "max_cost_usd: 0.1\nfleet: {processes: 4}\n")
+    inner = root / "a" / "b"
+    inner.mkdir(parents=True)
+    settings = load_settings(inner, {})
+    assert (settings.max_cost_usd, settings.fleet.processes, settings.fleet.slots) == (Decimal("0.1"), 4, 64)
+
+
+def test_the_nearest_file_counts_alone(root: Path) -> None:
+    write_settings(root, "max_cost_usd: 1\ndisplay: plain\n")
+    (root / "inner").mkdir()
+    write_settings(root / "inner", "max_cost_usd: 2\n")
+    settings = load_settings(root / "inner", {})
+    assert (settings.max_cost_usd, settings.display) == (Decimal(2), "auto")
+
+
+def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
+    judge = {"provider": "simulated", "model": "m"}
+    environ = {
+        "EVALQ_DATABASE_URL": "postgresql://me@host/db",
+        "EVALQ_BROKER_URL": "rediss://host",
+        "EVALQ_MAX_COST_USD": "2.50",
+        "EVALQ_FLEET_PROCESSES": "3",
+        "EVALQ_FLEET_SLOTS": " 8 ",
+        "EVALQ_JUDGES": json.dumps({"mine": judge}),
+        "EVALQ_DATA_DIR": "here",
+        "EVALQ_DISPLAY": "none",
+    }
+    settings = load_settings(root, environ)
+    assert settings.model_fields_set == set(Settings.model_fields)
+    assert settings.fleet.model_fields_set == {"processes", "slots"}
+    assert (settings.max_cost_usd, settings.fleet.slots, settings.judges["mine"].name) == (
+        Decimal("2.50"),
+        8,
+        "mine",
+    )
+
+
+def test_the_environment_goes_over_the_file_entry_by_entry(root: Path) -> None:
+    write_settings(
+        root,
+        "fleet: {processes: 4, slots: 9}\njudges:\n  a: {provider: simulated, model: file}\n  b: "
+        "{provider: simulated, model: file}\n",
+    )
+    judges = json.dumps({"b": {"provider": "simulated", "model": "env"}})
+    settings = load_settings(root, {"EVALQ_FLEET_SLOTS": "1", "EVALQ_JUDGES": judges})
+    assert (settings.fleet.processes, settings.fleet.slots) == (4, 1)
+    assert [judge.model for judge in settings.judges.values()] == ["file", "env"]
+
+
+@pytest.mark.parametrize("url", ["postgres://h/d", "postgresql://u:p@h:1/d"])
+def test_database_addresses(root: Path, url: str) -> None:
+    assert load_settings(root, {"EVALQ_DATABASE_URL": url}).database_url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://h", "rediss://h", "valkey://h", "redis+socket:///tmp/s", "unix:///s"]
+)
+def test_broker_addresses(root: Path, url: str) -> None:
+    assert load_settings(root, {"EVALQ_BROKER_URL": url}).broker_url == url
+
+
+def test_a_wrong_address_says_how_it_begins_and_hides_the_password(root: Path) -> None:
+    write_settings(root, "database_url: mysql://me:hunter2@host/db\n")
+    problems = problems_of(root, EVALQ_BROKER_URL="amqp://me:hunter2@host")
+    assert problems[0].startswith(
+        "evalq.yaml:1: database_url: does not begin with postgresql:// or postgres://; write e.g. postgresql://"
+    )
+    assert problems[1].startswith("EVALQ_BROKER_URL: broker_url: does not begin with redis://")
+    assert "hunter2" not in "".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("EVALQ_MAX_COST_USD", "much", "max_cost_usd: not a number of dollars; write a number such as 2.50"),
+        ("EVALQ_MAX_COST_USD", "nan", "max_cost_usd should be a finite number"),
+        ("EVALQ_MAX_COST_USD", "-1", "max_cost_usd: it should be greater than or equal to 0"),
+        ("EVALQ_FLEET_PROCESSES", "two", "fleet.processes should be a whole number, but is text"),
+        ("EVALQ_FLEET_PROCESSES", "²", "fleet.processes should be a whole number, but is text"),
+        ("EVALQ_FLEET_SLOTS", "0", "fleet.slots: it should be greater than or equal to 1"),
+        ("EVALQ_DISPLAY", "pretty", "display cannot be 'pretty'; write 'auto', 'rich', 'plain' or 'none'"),
+        ("EVALQ_JUDGES", "[]", "judges should be a mapping, but is a list"),
+        ("EVALQ_JUDGES", '{"a": 3}', "judges.a should be a mapping, but is a whole number"),
+    ],
+)
+def test_a_wrong_variable_is_named(root: Path, variable: str, text: str, message: str) -> None:
+    (problem,) = problems_of(root, **{variable: text})
+    assert problem.startswith(f"{variable}: {message}")
+
+
+def test_judges_in_broken_json_are_refused(root: Path) -> None:
+    assert problems_of(root, EVALQ_JUDGES="{oops")[0].startswith("EVALQ_JUDGES:1: not JSON: ")
+
+
+def test_problems_of_file_and_environment_come_together(root: Path) -> None:
+    write_settings(root, "max_cost: 5\nfleet: {slots: many}\n")
+    problems = problems_of(root, EVALQ_DISPLAY="loud")
+    assert problems[0].startswith("evalq.yaml:1: unknown key 'max_cost'; did you mean 'max_cost_usd'?")
+    assert problems[1].startswith("evalq.yaml:2: fleet.slots should be a whole number, but is text")
+    assert problems[2].startswith("EVALQ_DISPLAY: display cannot be 'loud'")
+
+
+def test_a_file_that_is_no_mapping_is_refused(root: Path) -> None:
+    write_settings(root, "- a\n")
+    assert problems_of(root)[0].startswith("evalq.yaml:1: the file should be a mapping")
+
+
+def test_a_judge_s_key_is_its_name(root: Path) -> None:
+    write_settings(root, "judges:\n  a: {name: b, provider: simulated, model: m}\n")
+    (problem,) = problems_of(root)
+    assert (
+        problem == "evalq.yaml:1: judges: judge 'a' has another name inside; remove that, the key is the name"
+    )
+
+
+def test_the_root_is_the_folder_of_the_settings_file(root: Path) -> None:
+    (root / "a" / "tasks").mkdir(parents=True)
+    write_settings(root, "")
+    assert project_root(root / "a") == root
+
+
+def test_without_a_settings_file_the_root_has_a_tasks_folder(root: Path) -> None:
+    inner = root / "a" / "b"
+    inner.mkdir(parents=True)
+    assert project_root(inner) == inner
+    (root / "tasks").mkdir()
+    assert project_root(inner) == root
+
+
+def test_a_folder_called_like_the_settings_file_is_passed_over(root: Path) -> None:
+    (root / "evalq.yaml").mkdir()
+    assert load_settings(root, {}) == Settings()
+
+
+@pytest.mark.parametrize("sign", ["tasks", ".evalq"])
+def test_a_project_keeps_its_data_beside_it(root: Path, sign: str) -> None:
+    (root / sign).mkdir()
+    assert data_dir(Settings(), root, {}) == root / ".evalq"
+
+
+def test_a_settings_file_makes_a_project(root: Path) -> None:
+    write_settings(root, "")
+    assert data_dir(Settings(), root, {}) == root / ".evalq"
+
+
+def test_without_a_project_the_data_go_to_the_user_s_folder(root: Path) -> None:
+    environ = {"HOME": str(root / "home")}
+    assert data_dir(Settings(), root, environ) == root / "home/.local/share/evalq"
+    assert data_dir(Settings(), root, environ | {"XDG_DATA_HOME": str(root / "x")}) == root / "x" / "evalq"
+    assert data_dir(Settings(), root, environ | {"XDG_DATA_HOME": "x"}) == root / "home/.local/share/evalq"
+    assert data_dir(Settings(), root, {}) == Path.home() / ".local/share/evalq"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("store", "proj/store"), ("~/store", "home/store"), ("/abs/store", "/abs/store")]
+)
+def test_a_data_folder_in_the_file_is_counted_from_it(root: Path, written: str, meant: str) -> None:
+    (root / "proj" / "inner").mkdir(parents=True)
+    write_settings(root / "proj", f"data_dir: {written}\n")
+    environ = {"HOME": str(root / "home")}
+    settings = load_settings(root / "proj" / "inner", environ)
+    assert data_dir(settings, root, environ) == root / meant
+
+
+def test_a_data_folder_in_the_environment_is_counted_from_here(root: Path) -> None:
+    settings = load_settings(root, {"EVALQ_DATA_DIR": "store"})
+    assert data_dir(settings, root / "elsewhere", {}) == root / "store"
