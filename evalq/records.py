@@ -33,13 +33,14 @@ class About:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question to a model, rendered."""
+    """One question to a model, rendered. `reply_schema`: a JSON Schema for providers that can hold to one."""
 
     system: str
     user: str
     max_tokens: int
     about: About
     temperature: float | None = None
+    reply_schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,15 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class RateHints:
+    """What a provider's headers say of its limits, per minute; None where they are silent."""
+
+    rpm: float | None = None
+    input_tpm: int | None = None
+    output_tpm: int | None = None
+
+
+@dataclass(frozen=True)
 class Completion:
     """What a model said, in which state, for how many tokens and dollars."""
 
@@ -64,6 +74,7 @@ class Completion:
     cost_usd: Decimal = Decimal(0)
     model: str | None = None
     request_id: str | None = None
+    rate_hints: RateHints | None = None
 
     @property
     def is_answer(self) -> bool:

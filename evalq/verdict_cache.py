@@ -11,6 +11,10 @@ from evalq.store.database import Database
 from evalq.store.jobs import Job
 
 
+# How fast a grader may be asked does not change what it says.
+_LIMITS = {"rpm", "input_tpm", "output_tpm", "concurrency", "deadline_s", "api_key_env"}
+
+
 def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
     """Everything that goes into a verdict: case, graded text, rubric, grader, parameters, parser.
 
@@ -24,7 +28,7 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
         prompt.user,
         prompt.max_tokens,
         prompt.temperature,
-        grader.model_dump(mode="json", exclude={"name", "price"}),
+        grader.model_dump(mode="json", exclude={"name", "price", *_LIMITS}),
         PARSER_VERSION,
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

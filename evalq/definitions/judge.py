@@ -1,90 +1,113 @@
 """A judge: a model or any other system on trial, and how to reach it."""
 
-from decimal import Decimal, InvalidOperation
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 
-from evalq.definitions.task import NAME_PATTERN, Definition
+from evalq.definitions.judged import Dollars, Judged, Price, Share
+from evalq.definitions.simulation import Latency, Misbehaviour, SimulatedJudge
 
-Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+__all__ = [
+    "AnthropicJudge",
+    "CommandJudge",
+    "Dollars",
+    "GoogleJudge",
+    "HttpJudge",
+    "JudgeConfig",
+    "Latency",
+    "Misbehaviour",
+    "ModelJudge",
+    "OpenAIJudge",
+    "Price",
+    "PythonJudge",
+    "Share",
+    "SimulatedJudge",
+    "XaiJudge",
+]
 
-
-def _decimal(value: object) -> object:
-    """Dollars are decimals from the text on: a float in YAML is read by its shortest form."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return value
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        raise ValueError("not a number of dollars; write a number such as 2.50") from None
-
-
-Dollars = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0)]
-
-
-class Price(Definition):
-    """Dollars per million tokens."""
-
-    input: Dollars
-    output: Dollars
+Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]
 
 
-class _Judge(Definition):
-    name: str = Field(pattern=NAME_PATTERN)
-    price: Price | None = None
-    api_key_env: str | None = None
+class ModelJudge(Judged):
+    """A model behind a provider's SDK. `params` are sent as they are, over what evalq would send."""
 
-    @property
-    def vendor(self) -> str:
-        """Whose model it is, for the same-provider flag on agreement."""
-        return self.provider  # type: ignore[attr-defined, no-any-return]
+    model: str = Field(min_length=1)
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    deadline_s: Deadline = 120.0
+    params: dict[str, Any] = Field(default={})
 
     @property
-    def gate(self) -> str:
-        """The one limit all its calls share across the fleet: provider, key, model."""
-        return "/".join((self.provider, self.api_key_env or "-", self.model))  # type: ignore[attr-defined]
+    def server(self) -> str:
+        """The base URL's host and port: two servers do not share a limit."""
+        return self.base_url.split("//", 1)[1].split("/", 1)[0].rpartition("@")[2] if self.base_url else ""
 
 
-class Latency(Definition):
-    """A log-normal latency by two of its quantiles, in milliseconds."""
+class AnthropicJudge(ModelJudge):
+    """A Claude model."""
 
-    p50: int = Field(default=300, ge=1)
-    p95: int = Field(default=900, ge=1)
-
-
-class Misbehaviour(Definition):
-    """Shares of calls that go wrong, each in its own way; drawn once per call in this order."""
-
-    empty: Share = 0.0
-    refused: Share = 0.0
-    malformed: Share = 0.0
-    truncated: Share = 0.0
-    slow: Share = 0.0
-    error: Share = 0.0
-
-
-class SimulatedJudge(_Judge):
-    """A deterministic stand-in for a model: right or wrong by design, in the task's real format."""
-
-    provider: Literal["simulated"]
-    model: str
-    family: str = "simulated"
-    accuracy: Share = 0.8
-    accuracy_by_stratum: dict[str, Share] = Field(default={})
-    shared_difficulty: Share = 0.45
-    family_likeness: Share = 0.15
-    latency_ms: Latency = Latency()
-    time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
-    misbehaviour: Misbehaviour = Misbehaviour()
+    provider: Literal["anthropic"]
 
     @property
-    def vendor(self) -> str:
-        """The family it imitates stands in for the provider."""
-        return self.family
+    def key_name(self) -> str | None:
+        """The SDK's own variable unless another is named."""
+        return self.api_key_env or "ANTHROPIC_API_KEY"
 
 
-class PythonJudge(_Judge):
+class OpenAIJudge(ModelJudge):
+    """An OpenAI model, or any server that speaks its protocol at `base_url`: vLLM, MLX, Ollama, llama.cpp."""
+
+    provider: Literal["openai"]
+
+    @property
+    def key_name(self) -> str | None:
+        """A server of the user's own needs no key unless one is named."""
+        return self.api_key_env or (None if self.base_url else "OPENAI_API_KEY")
+
+
+class XaiJudge(ModelJudge):
+    """A Grok model, through the OpenAI protocol."""
+
+    provider: Literal["xai"]
+
+    @property
+    def key_name(self) -> str | None:
+        """The provider's usual variable unless another is named."""
+        return self.api_key_env or "XAI_API_KEY"
+
+
+class GoogleJudge(ModelJudge):
+    """A Gemini model."""
+
+    provider: Literal["google"]
+
+    @property
+    def key_name(self) -> str | None:
+        """The SDK's own variable unless another is named."""
+        return self.api_key_env or "GEMINI_API_KEY"
+
+
+class HttpJudge(Judged):
+    """Any JSON endpoint. `body` is JSON whose strings are templates of the case's inputs, `system` and `user`.
+
+    `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply.
+    """
+
+    provider: Literal["http"]
+    url: str = Field(pattern=r"^https?://")
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    headers: dict[str, str] = Field(default={})
+    headers_env: dict[str, str] = Field(default={})
+    body: Any = Field(default={"input": "{user}"})
+    answer: str = "$.answer"
+    deadline_s: Deadline = 60.0
+
+    @property
+    def model(self) -> str:
+        """The URL names the system."""
+        return self.url
+
+
+class PythonJudge(Judged):
     """A callable: `module:function`, given the case's inputs, returning the answer's text."""
 
     provider: Literal["python"]
@@ -96,12 +119,12 @@ class PythonJudge(_Judge):
         return self.callable
 
 
-class CommandJudge(_Judge):
-    """A program: one JSON object on its standard input, the answer on its standard output."""
+class CommandJudge(Judged):
+    """A program: one JSON object on its standard input, one on its standard output."""
 
     provider: Literal["command"]
     command: list[str] = Field(min_length=1)
-    timeout_s: FiniteFloat = Field(default=60.0, gt=0, le=3600)
+    timeout_s: Deadline = 60.0
 
     @property
     def model(self) -> str:
@@ -109,4 +132,14 @@ class CommandJudge(_Judge):
         return self.command[0]
 
 
-JudgeConfig = Annotated[SimulatedJudge | PythonJudge | CommandJudge, Field(discriminator="provider")]
+JudgeConfig = Annotated[
+    AnthropicJudge
+    | OpenAIJudge
+    | XaiJudge
+    | GoogleJudge
+    | HttpJudge
+    | CommandJudge
+    | PythonJudge
+    | SimulatedJudge,
+    Field(discriminator="provider"),
+]

@@ -1,5 +1,6 @@
 """Drafts a first task and evalset that run as they are, from an example or from a file of cases."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import yaml
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, shown
 from evalq.definitions.fit import check_fit
+from evalq.definitions.located import check_size
 from evalq.definitions.lookup import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import NAME_REMEDY, is_name, validate
@@ -164,10 +166,11 @@ def _task_text(name: str, *, prompt: str, template: str, scoring: str) -> str:
 
 def _evalset_text(name: str, loaded: LoadedEvalSet) -> str:
     cases = [case.model_dump(exclude_defaults=True) for case in loaded.evalset.cases]
-    text = yaml.dump(
-        {"task": name, "cases": cases}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
-    )
     try:
+        check_size(json.dumps(cases), loaded.file)  # before the dump, which takes a second per megabyte
+        text = yaml.dump(
+            {"task": name, "cases": cases}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
+        )
         load_yaml(text, loaded.file)
     except InputError:
         remedy = f"init without --from, and copy the file to evalsets/{name} as it is"

@@ -29,6 +29,7 @@ _REMEDIES = {
     "quoted scalar": "close the quote",
     "flow": "close the bracket, and put a comma between its entries",
     "control characters": "remove the control character, or write it as an escape in double quotes",
+    "special characters": "remove the control character, or write it as an escape in double quotes",
 }
 _USUAL_REMEDY = "check the indentation there, and put text with special characters in quotes"
 

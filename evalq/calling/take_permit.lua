@@ -1,0 +1,77 @@
+-- Take a permit at a gate: a request slot, token slots and a concurrency slot, all or none, or learn how long to wait.
+--
+-- KEYS  1 gate (hash)  2 calls in flight (sorted set: call -> when it is given up for dead)
+--       3 callers waiting (sorted set: call -> when it expects to go)
+-- ARGV  1 call  2 input tokens  3 output tokens  4..7 limits: requests, input tokens, output tokens a minute,
+--       concurrency (0: none)  8 burst, ms  9 longest wait worth reserving, ms  10 life of a call, ms
+-- Gate  next.requests, next.input, next.output: when the next unit is free (GCRA's theoretical arrival time, ms)
+--       learned.*: limits the provider's headers told   closed_until: no call before (429)
+--       open_until, probe_until: the breaker   minute, granted, granted_before: permits this minute and the last
+-- Reply {granted 0|1, wait ms, reason}; granted with a wait: the slot is reserved, go then.
+-- Time is the server's: the clocks of the workers do not matter.
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local gate, calls, waiting, call = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+local burst, patience, life = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+
+local function field(name) return tonumber(redis.call('HGET', gate, name) or '0') end
+
+local function refuse(wait, reason)
+  redis.call('ZADD', waiting, now + wait, call)
+  redis.call('PEXPIRE', waiting, 3600000)
+  return {0, math.ceil(wait), reason}
+end
+
+redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now - 5000)
+
+local closed = field('closed_until') - now
+if closed > 0 then return refuse(closed, 'closed') end
+
+local open_until = field('open_until')
+if open_until > now then return refuse(open_until - now, 'open') end
+if open_until > 0 then
+  local probe = field('probe_until') - now
+  if probe > 0 then return refuse(math.min(probe, 1000), 'probing') end
+end
+
+local function smaller(configured, learned)
+  if configured <= 0 then return learned end
+  if learned <= 0 then return configured end
+  return math.min(configured, learned)
+end
+
+local concurrency = tonumber(ARGV[7])
+redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
+if concurrency > 0 and redis.call('ZCARD', calls) >= concurrency then return refuse(100, 'concurrency') end
+
+local demands = {
+  {'requests', smaller(tonumber(ARGV[4]), field('learned.requests')), 1},
+  {'input', smaller(tonumber(ARGV[5]), field('learned.input')), tonumber(ARGV[2])},
+  {'output', smaller(tonumber(ARGV[6]), field('learned.output')), tonumber(ARGV[3])},
+}
+local wait = 0
+for _, demand in ipairs(demands) do
+  if demand[2] > 0 then
+    demand.next = math.max(field('next.' .. demand[1]), now)
+    wait = math.max(wait, demand.next - burst - now)
+  end
+end
+if wait > patience then return refuse(wait, 'rate') end
+
+for _, demand in ipairs(demands) do
+  if demand.next then redis.call('HSET', gate, 'next.' .. demand[1], demand.next + demand[3] * 60000 / demand[2]) end
+end
+if open_until > 0 then redis.call('HSET', gate, 'probe_until', now + life) end
+
+local minute = math.floor(now / 60000)
+local last = field('minute')
+if minute ~= last then
+  local before = (minute == last + 1) and field('granted') or 0
+  redis.call('HSET', gate, 'minute', minute, 'granted', 0, 'granted_before', before)
+end
+redis.call('HINCRBY', gate, 'granted', 1)
+redis.call('ZADD', calls, now + wait + life, call)
+if wait > 0 then redis.call('ZADD', waiting, now + wait, call) else redis.call('ZREM', waiting, call) end
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, 86400000) end
+return {1, math.ceil(wait), 'granted'}
