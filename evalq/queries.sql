@@ -95,7 +95,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
 -- queue_window --
 -- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
 WITH room AS (
-    SELECT greatest(%(window)s - count(*), 0) AS n FROM jobs WHERE gate = %(gate)s AND state IN ('queued', 'leased')
+    -- Messages of a stopped bake-off are dropped by whoever receives them: they take no room.
+    SELECT greatest(%(window)s - count(*), 0) AS n FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
+    WHERE j.gate = %(gate)s AND j.state IN ('queued', 'leased') AND (j.state = 'leased' OR b.state = 'running')
 ), next AS (
     SELECT j.id, row_number() OVER (ORDER BY j.position, j.id) AS place
     FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
