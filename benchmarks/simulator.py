@@ -33,7 +33,8 @@ def _request(path: str, document: object) -> bytes:
     body = dumps(document).encode()
     headers = (
         "host: 127.0.0.1\r\naccept: application/json\r\naccept-encoding: gzip, deflate\r\n"
-        "user-agent: load\r\ncontent-type: application/json\r\nauthorization: Bearer sk-load\r\nx-evalq-call: 1234-1\r\n"
+        "user-agent: load\r\ncontent-type: application/json\r\nauthorization: Bearer sk-load\r\n"
+        "x-evalq-call: 1234-1\r\n"
     )
     return f"POST {path} HTTP/1.1\r\n{headers}content-length: {len(body)}\r\n\r\n".encode() + body
 

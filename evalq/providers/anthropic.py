@@ -66,7 +66,7 @@ class AnthropicAdapter:
 
     def complete(self, prompt: Prompt) -> Completion:
         """One message."""
-        with FaultsOf(self._party, prompt):
+        with FaultsOf(self._party, prompt) as call:
             started = time.perf_counter()
             response = self._client.post(
                 "/v1/messages",
@@ -74,7 +74,9 @@ class AnthropicAdapter:
                 body=anthropic_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},
             )
-            return _completion(response, elapsed_ms(started))
+            latency_ms = elapsed_ms(started)
+            call.request_id = request_id(response.headers)
+            return _completion(response, latency_ms)
 
 
 def _completion(response: httpx2.Response, latency_ms: int) -> Completion:

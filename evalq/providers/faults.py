@@ -39,12 +39,14 @@ class FaultsOf:
     """A call: whatever is raised inside becomes a ProviderFault.
 
     Its cause is cut off: an SDK's exception carries the request with key and prompt, or the provider's
-    words, which may quote both.
+    words, which may quote both. `request_id` is set once there is one: a reply that came but cannot be
+    read is looked up by it.
     """
 
     def __init__(self, party: Party, prompt: Prompt) -> None:
         self._party = party
         self._prompt = prompt
+        self.request_id: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -53,7 +55,9 @@ class FaultsOf:
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(exc, Exception) and not isinstance(exc, ProviderFault):
-            raise fault_of(exc, self._party, self._prompt) from None
+            fault = fault_of(exc, self._party, self._prompt)
+            fault.request_id = fault.request_id or self.request_id
+            raise fault from None
 
 
 def fault_of(exc: Exception, party: Party, prompt: Prompt) -> ProviderFault:
@@ -108,7 +112,7 @@ def _advice(refusal: Refusal, kind: FaultKind, party: Party) -> str:
         return " (no credit or quota left)"
     if kind == "fatal":
         return f" (check {party.key_name})" if party.key_name else ""
-    return " (name the final address as base_url)" if 300 <= refusal.status < 400 else ""
+    return " (it redirects; write the final address)" if 300 <= refusal.status < 400 else ""
 
 
 def _may_be_said(words: str, refusal: Refusal, party: Party) -> bool:

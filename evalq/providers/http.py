@@ -41,20 +41,17 @@ class HttpAdapter:
 
     def complete(self, prompt: Prompt) -> Completion:
         """One request."""
-        with FaultsOf(self._party, prompt):
+        with FaultsOf(self._party, prompt) as call:
             request = self._request(prompt)
             started = time.perf_counter()
             response = client.send(request)
             latency_ms = elapsed_ms(started)
             if not response.is_success:
                 raise refused(response, self._party, prompt)
+            call.request_id = request_id(response.headers)
             state, text = self._answer(response)
             return Completion(
-                state,
-                text,
-                latency_ms=latency_ms,
-                model=self._judge.model,
-                request_id=request_id(response.headers),
+                state, text, latency_ms=latency_ms, model=self._judge.model, request_id=call.request_id
             )
 
     def _request(self, prompt: Prompt) -> httpx2.Request:

@@ -54,7 +54,7 @@ class OpenAIAdapter:
 
     def complete(self, prompt: Prompt) -> Completion:
         """One chat completion."""
-        with FaultsOf(self._party, prompt):
+        with FaultsOf(self._party, prompt) as call:
             started = time.perf_counter()
             response = self._client.post(
                 "/chat/completions",
@@ -62,7 +62,9 @@ class OpenAIAdapter:
                 body=openai_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},
             )
-            return self._completion(response, elapsed_ms(started))
+            latency_ms = elapsed_ms(started)
+            call.request_id = request_id(response.headers)
+            return self._completion(response, latency_ms)
 
     def _completion(self, response: httpx2.Response, latency_ms: int) -> Completion:
         body = read_object(response.content)

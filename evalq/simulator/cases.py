@@ -83,10 +83,11 @@ def _shared_chars(texts: list[str]) -> int:
 
 def load_known(sets: Iterable[KnownSet], root: Path) -> KnownCases:
     """The cases of these evalsets; InputError for a name that means none."""
-    return KnownCases(_load(one, root) for one in sets)
+    return KnownCases(load_set(one, root) for one in sets)
 
 
-def _load(one: KnownSet, root: Path) -> tuple[TaskConfig, list[EvalCase]]:
+def load_set(one: KnownSet, root: Path) -> tuple[TaskConfig, list[EvalCase]]:
+    """One of these evalsets: its task and its cases."""
     task = load_task(find_task(one.task, root))
     return task, load_evalset(find_evalset(one.eval_set, task.name, root)).evalset.cases
 

@@ -22,8 +22,9 @@ class Quantiles(Definition):
 
 
 def _quantiles(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return {"p50": value, "p95": value} if is_number else value
+    if isinstance(value, str | bool | list):
+        raise ValueError("not a latency; write milliseconds, or {p50: 300, p95: 900}")
+    return {"p50": value, "p95": value} if isinstance(value, int | float) else value
 
 
 def _text(value: Any) -> Any:

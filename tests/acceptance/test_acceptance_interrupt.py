@@ -15,17 +15,17 @@ TWICE = "SELECT job_id FROM call_journal WHERE purpose = 'answer' GROUP BY job_i
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[..., Any]) -> Any:
-    """Forty answers of 300 ms in four slots: under way for some three seconds."""
+    """Forty cases to ask on."""
     project = new_project()
-    settings = (project.folder / "evalq.yaml").read_text("utf-8")
-    project.write("evalq.yaml", settings.replace("slots: 16", "slots: 4"))
     project.write_cases("dev-40", 40)
     return project
 
 
 def started(project: Any) -> Any:
-    """A bake-off of which some jobs have ended and most have not."""
+    """A bake-off of which some jobs have ended and most have not; what comes later has more slots."""
+    project.settings = {"EVALQ_FLEET_SLOTS": "2"}
     command = project.start(*BAKE)
+    project.settings = {}
     assert command.says(r"[1-9]\d% "), command.stderr.read_text("utf-8")
     return command
 

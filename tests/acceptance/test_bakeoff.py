@@ -77,6 +77,7 @@ def test_a_detached_bake_off_concludes_with_nobody_watching(served: Any) -> None
 def test_resuming_what_has_concluded_changes_nothing(served: Any) -> None:
     document = served.bake(*BAKE)
     assert served.bake("resume", str(document["id"])) == document
+    assert served.bake("inspect", "last") == document
 
 
 def test_nothing_is_detached_where_nobody_would_run_it(new_project: Any) -> None:

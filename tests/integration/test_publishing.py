@@ -15,6 +15,7 @@ from evalq.definitions.judge import SimulatedJudge
 from evalq.embedded import Fleet
 from evalq.embedded.processes import wait_until
 from evalq.enqueue import WINDOW, open_chords, pump, pump_all
+from evalq.providers import PROVIDERS
 from evalq.queues import CALL_QUEUES, CONTROL_QUEUE
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
@@ -108,7 +109,7 @@ def test_messages_hold_ids_only(
 def test_every_provider_has_its_queue_and_the_rest_goes_to_control(
     app: Celery, broker: Broker, valkey: "redis.Redis"
 ) -> None:
-    assert CALL_QUEUES == ("calls.simulated", "calls.python", "calls.command")
+    assert tuple(f"calls.{provider}" for provider in PROVIDERS) == CALL_QUEUES
     assert set(app.amqp.queues) == {*CALL_QUEUES, CONTROL_QUEUE}
     broker.send("pump", GATE)
     (message,) = messages(valkey, CONTROL_QUEUE)
