@@ -29,6 +29,8 @@ class BakeOffRow:
     cap_usd: Decimal
     reserved_usd: Decimal
     spent_usd: Decimal
+    prices_as_of: str | None
+    stop_reason: str | None
     created_at: datetime
     read_at: datetime
     result: str | None
@@ -45,6 +47,7 @@ class RunRow:
     gate: str
     n_jobs: int
     state: str
+    pause_reason: str | None = None
 
 
 @dataclass(frozen=True)

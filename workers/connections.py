@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
+from evalq.calling.rate_limit import Gatekeeper
 from evalq.providers import connect
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
@@ -26,6 +27,7 @@ class Connections:
         self.broker = Broker(app)
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db)
+        self.gatekeeper = Gatekeeper(self.broker)
         self.caller = lru_cache(maxsize=1024)(self._caller)
 
     def _caller(self, judge_sha: str) -> Caller:

@@ -45,6 +45,7 @@ def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),
+        prices_as_of=bakeoff.prices_as_of,
     )
 
 
@@ -79,7 +80,7 @@ def summarise_run(
         errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
         per_stratum=_strata(outcomes),
         metrics=_metrics(run, bakeoff, evidence.scores),
-        excluded=_excluded(outcomes, graded),
+        excluded=_excluded(run, outcomes, graded),
     )
 
 
@@ -146,8 +147,10 @@ def _metric(values: Sequence[float], seed: int) -> Rate:
     )
 
 
-def _excluded(outcomes: Sequence[OutcomeRow], graded: int) -> str | None:
-    """A judge none of whose answers could be graded is broken, not bad."""
+def _excluded(run: RunRow, outcomes: Sequence[OutcomeRow], graded: int) -> str | None:
+    """A judge that was stopped, or none of whose answers could be graded, is broken, not bad."""
+    if run.pause_reason:
+        return f"paused: {run.pause_reason}"
     if graded or not outcomes:
         return None
     kind, count = Counter(row.error_kind or "errored" for row in outcomes).most_common(1)[0]
