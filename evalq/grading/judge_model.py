@@ -105,7 +105,7 @@ def check_rubric(task: TaskConfig, case: EvalCase) -> None:
 def read_verdict(reply: str) -> bool:
     """True for VALID, False for INVALID; anything else is no verdict.
 
-    Either the whole reply is the word ('VALID' is a part of 'INVALID'), or it is the object of VERDICT_SCHEMA.
+    Either the whole reply is the word ('VALID' is a part of 'INVALID'), or an object of VERDICT_SCHEMA.
     """
     word = _verdict_word(reply.strip())
     if word not in ("VALID", "INVALID"):

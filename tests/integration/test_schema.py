@@ -17,9 +17,7 @@ def test_applying_twice_applies_once(empty_db: Database) -> None:
     assert applied_version(empty_db) == schema_files()[-1].version
 
 
-def test_appliers_at_once_apply_each_file_once(
-    empty_db: Database, at_once: Callable[..., list[Any]]
-) -> None:
+def test_appliers_at_once_apply_each_file_once(empty_db: Database, at_once: Callable[..., list[Any]]) -> None:
     applied = at_once(lambda: apply_schema(empty_db), 4)
     assert sorted(applied, key=len) == [[], [], [], schema_files()]
 
