@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
 from evalq.simulator.process import Simulator, running_simulator
 
 TASK = """\

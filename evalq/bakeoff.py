@@ -70,7 +70,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         loaded.evalset.model_copy(update={"cases": cases}),
         judges,
         grader=graders[0] if graders else None,
-        seed=request.seed,
+        seed=_seed(request),
         samples=_samples(request),
     )
 
@@ -153,6 +153,13 @@ def _samples(request: Request) -> int:
     if not 1 <= request.samples <= 1000:
         raise InputError(Problem(f"--samples {request.samples} is out of range", "give 1 to 1000"))
     return request.samples
+
+
+def _seed(request: Request) -> int:
+    # Postgres keeps it in 8 bytes, and the generator behind the intervals takes no negative one.
+    if not 0 <= request.seed < 2**63:
+        raise InputError(Problem(f"--seed {request.seed} is out of range", "give 0 to 2^63 - 1"))
+    return request.seed
 
 
 def _git_sha(root: Path) -> str | None:

@@ -1,8 +1,11 @@
 """The judges one can name: those that come with evalq, and those of evalq.yaml over them."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -18,23 +21,59 @@ _BUILT_IN = Path(__file__).parent / "judges.yaml"
 
 def catalogue(own: Catalogue) -> dict[str, JudgeConfig]:
     """Every judge by name; `own` judges override those that come with evalq."""
-    shipped = load_yaml(_BUILT_IN.read_text("utf-8"), _BUILT_IN.name).value
-    return {
-        name: _JUDGE.validate_python({"name": name, **fields}) for name, fields in shipped.items()
-    } | dict(own)
+    return {**_shipped(), **own}
 
 
 def pick(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
-    """The judges named, each once; an unknown name is answered with the near ones."""
-    problems = [_unknown(name, known) for name in names if name not in known]
+    """The judges named, each once, under the names the catalogue has for them."""
+    found = {name: resolve(name, known) for name in names}
+    problems = [_unknown(name, known) for name, judge in found.items() if judge is None]
     if problems:
         raise InputError(*problems)
     if not names:
         raise InputError(Problem("no judge is named", "give --judges a,b or default_judges in the task"))
-    return [known[name] for name in dict.fromkeys(names)]
+    return [known[name] for name in dict.fromkeys(name for name in found.values() if name is not None)]
+
+
+def resolve(name: str, known: Catalogue) -> str | None:
+    """The catalogue's name for a judge: as written, else spelt a little differently, else an alias."""
+    if name in known:
+        return name
+    alike = [other for other in known if _folded(other) == _folded(name)]
+    if alike:
+        return alike[0] if len(alike) == 1 else None
+    canonical = next((to for alias, to in _aliases().items() if _folded(alias) == _folded(name)), None)
+    return canonical if canonical in known else None
+
+
+def aliases_of(name: str) -> list[str]:
+    """The other names a judge that comes with evalq goes by."""
+    return [alias for alias, canonical in _aliases().items() if canonical == name]
 
 
 def _unknown(name: str, known: Catalogue) -> Problem:
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), [*known, *_aliases()], n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     return Problem(f"there is no judge {name!r}", f"{hint}`evalq judges` lists them, evalq.yaml adds to them")
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[ ._]", "-", name.strip().lower())
+
+
+@cache
+def _file() -> Any:
+    return load_yaml(_BUILT_IN.read_text("utf-8"), _BUILT_IN.name).value
+
+
+@cache
+def _shipped() -> dict[str, JudgeConfig]:
+    return {
+        name: _JUDGE.validate_python({"name": name, **fields}) for name, fields in _file()["judges"].items()
+    }
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    """Each alias with the name it stands for."""
+    return {alias: name for name, aliases in _file()["aliases"].items() for alias in aliases}

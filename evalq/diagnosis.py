@@ -9,9 +9,8 @@ from typing import Any
 
 from evalq.catalogue import catalogue
 from evalq.errors import EvalqError
+from evalq.keys import PROVIDER_KEYS, environment_with_keys
 from evalq.settings import Settings, data_dir
-
-KEY_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XAI_API_KEY", "GEMINI_API_KEY")
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,11 @@ def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, st
 
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[Check]:
-    named = {judge.api_key_env for judge in catalogue(settings.judges).values() if judge.api_key_env}
-    for variable in sorted({*KEY_VARIABLES, *named}):
+    try:
+        environ = environment_with_keys(environ)
+    except EvalqError as exc:
+        yield Check("keys file", False, str(exc), needed=False)
+    named = {judge.key_name for judge in catalogue(settings.judges).values() if judge.key_name}
+    for variable in sorted({*PROVIDER_KEYS.values(), *named}):
         present = bool(environ.get(variable))
         yield Check(f"key {variable}", present, "present" if present else "not set", needed=False)

@@ -100,8 +100,10 @@ WITH open AS (
     SELECT r.id, r.window_size FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
     WHERE r.gate = %(gate)s AND r.state = 'running' AND b.state = 'running'
 ), room AS (
+    -- Messages of a stopped run are dropped by whoever receives them: they take no room.
     SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
-    FROM jobs WHERE gate = %(gate)s AND state IN ('queued', 'leased')
+    FROM jobs j LEFT JOIN open ON open.id = j.run_id
+    WHERE j.gate = %(gate)s AND (j.state = 'leased' OR j.state = 'queued' AND open.id IS NOT NULL)
 ), next AS (
     SELECT j.id, row_number() OVER (ORDER BY j.priority, j.position, j.id) AS place
     FROM jobs j JOIN open ON open.id = j.run_id

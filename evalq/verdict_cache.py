@@ -27,6 +27,7 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
         prompt.user,
         prompt.max_tokens,
         prompt.temperature,
+        prompt.reply_schema,
         grader.model_dump(mode="json", exclude={"name", "price", *_LIMITS}),
         PARSER_VERSION,
     ]

@@ -16,7 +16,7 @@ from evalq.providers import Adapter
 from evalq.records import Completion, Prompt, Purpose
 from evalq.store import calls
 from evalq.store.database import Database
-from evalq.store.jobs import Job
+from evalq.store.jobs import Job, storable
 
 _BUDGET_EMPTY_S = 15.0
 
@@ -66,7 +66,9 @@ class Meter:
         except ProviderFault as fault:
             self._settle_fault(permit, call_id, fault)
             raise
-        completion = replace(answer, cost_usd=cost_usd(caller.judge, answer.usage))
+        completion = replace(
+            answer, text=storable(answer.text) or "", cost_usd=cost_usd(caller.judge, answer.usage)
+        )
         calls.settle(self.db, call_id, completion)
         self.gatekeeper.answered(permit, completion)
         return completion

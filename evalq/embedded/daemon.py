@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -65,17 +65,23 @@ class Daemon:
         pass_fds: tuple[int, ...] = (),
     ) -> None:
         """Start the server in a session of its own, where the terminal's Ctrl-C does not reach it."""
-        proof = take(self.alive, wait_s=10)
-        if proof is None:
-            raise self.failure(
-                "does not start: processes of an earlier start, perhaps in another container, remain"
-            )
-        self._reap()
-        try:
+        with self.proof_of_life() as proof:
+            self._reap()
             # Nothing of this server lives, so whatever pid its file names belongs to somebody else by now.
             self.pid_file.unlink(missing_ok=True)
             child = self.run(argv, cwd=cwd, account=account, pass_fds=(proof, *pass_fds))
             _children[self.alive] = child
+
+    @contextlib.contextmanager
+    def proof_of_life(self) -> Iterator[int]:
+        """The lock on `alive`, for a process to inherit."""
+        proof = take(self.alive, wait_s=10)
+        if proof is None:
+            raise self.failure(
+                "does not start: processes of an earlier start remain, perhaps in another container"
+            )
+        try:
+            yield proof
         finally:
             os.close(proof)
 

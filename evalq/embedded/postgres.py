@@ -91,15 +91,20 @@ class Postgres:
             raise self.daemon.failure("ended while it was starting") from None
 
     def _initialise(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
-        """Make the cluster beside its place and move it when it is whole: initdb may be killed half way."""
+        """Make the cluster beside its place and move it when it is whole: initdb may be killed half way.
+
+        It may also outlive a killed command: it holds the proof of life, so that the next one waits for it.
+        """
         draft = self.pgdata.with_name("postgres.new")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(mode=0o700)
-        if account:
-            hand_over(draft, account)
-        with entrance(draft, account) as pgdata:
-            argv: Argv = [binaries / "initdb", "-D", pgdata.name, *_cluster_options(binaries)]
-            self._run_to_end(self.daemon.run(argv, account=account, pass_fds=pgdata.pass_fds), cancelled)
+        with self.daemon.proof_of_life() as proof:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(mode=0o700)
+            if account:
+                hand_over(draft, account)
+            with entrance(draft, account) as pgdata:
+                argv: Argv = [binaries / "initdb", "-D", pgdata.name, *_cluster_options(binaries)]
+                initdb = self.daemon.run(argv, account=account, pass_fds=(proof, *pgdata.pass_fds))
+        self._run_to_end(initdb, cancelled)
         draft.rename(self.pgdata)
 
     def _run_to_end(self, initdb: subprocess.Popen[bytes], cancelled: threading.Event) -> None:

@@ -16,6 +16,7 @@ def parse_list(answer: str) -> list[Any]:
     fenced = _FENCE.match(text)
     try:
         value = json.loads(fenced.group(1) if fenced else text)
+        finding_json(value).encode()  # half a surrogate pair could not be sent on to a grader
     except (ValueError, RecursionError) as exc:
         raise UngradableAnswer("the answer is not a JSON list") from exc
     if not isinstance(value, list):
@@ -25,11 +26,14 @@ def parse_list(answer: str) -> list[Any]:
 
 def finding_text(finding: Any) -> str:
     """Everything a finding says, as plain text: JSON escapes must not hide a quote."""
-    if isinstance(finding, dict):
-        return "\n".join(finding_text(value) for value in finding.values())
-    if isinstance(finding, list):
-        return "\n".join(finding_text(value) for value in finding)
-    return finding if isinstance(finding, str) else json.dumps(finding)
+    texts, rest = [], [finding]
+    while rest:  # not by recursion: a model may nest deeper than the stack
+        value = rest.pop()
+        if isinstance(value, dict | list):
+            rest += reversed(list(value.values()) if isinstance(value, dict) else value)
+        else:
+            texts.append(value if isinstance(value, str) else json.dumps(value))
+    return "\n".join(texts)
 
 
 def finding_json(finding: Any) -> str:

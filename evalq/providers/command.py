@@ -75,6 +75,8 @@ def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
         answer = json.loads(text)["answer"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return Completion("malformed", text, latency_ms=latency_ms, model=model)
+    if answer is None:
+        answer = ""
     if not isinstance(answer, str):
         answer = json.dumps(answer, ensure_ascii=False)
     return Completion("answered" if answer.strip() else "empty", answer, latency_ms=latency_ms, model=model)

@@ -20,12 +20,11 @@ class PythonAdapter:
         self._name = judge.callable
 
     def complete(self, prompt: Prompt) -> Completion:
-        """The function's return value: text as it is, anything else as JSON."""
+        """The function's return value: text as it is, anything else as JSON, None as no answer."""
         started = time.perf_counter()
         try:
-            value = self._function(dict(prompt.about.inputs))
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        except Exception as exc:
+            text = _text(self._function(dict(prompt.about.inputs)))
+        except (Exception, SystemExit) as exc:  # a function that ends its program must not end a worker
             raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
         latency_ms = round((time.perf_counter() - started) * 1000)
         return Completion(
@@ -33,11 +32,17 @@ class PythonAdapter:
         )
 
 
+def _text(value: Any) -> str:
+    if value is None:  # forgotten, perhaps: never the word "null", which would be marked as an answer
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _load(name: str) -> Callable[[dict[str, Any]], Any]:
     module, function = name.split(":")
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as exc:
+    except (Exception, SystemExit) as exc:  # importing runs the user's module
         raise ProviderFault("fatal", f"cannot import {name}: {exc}; is it on PYTHONPATH?") from exc
     if not callable(found):
         raise ProviderFault("fatal", f"{name} is not callable")

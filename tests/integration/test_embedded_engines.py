@@ -38,9 +38,22 @@ ATTACH = IMPORTS + "engines = attach(Path(sys.argv[1]))"
 
 @pytest.fixture(scope="session")
 def initialised(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("engines") / "template"
-    attach(folder).detach()
-    return folder
+    home = tmp_path_factory.mktemp("engines") / "home"
+    home.mkdir(mode=0o700)
+    attach(home / ".evalq").detach()
+    return home / ".evalq"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, initialised: Path) -> Iterator[Engines]:
+    """Engines for the tests that only look; a key in our environment, which is not theirs to know."""
+    folder = tmp_path_factory.mktemp("running") / "data"
+    shutil.copytree(initialised, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_API_KEY", "sk-secret")
+        engines = attach(folder)
+    yield engines
+    engines.detach()
 
 
 @pytest.fixture
@@ -102,13 +115,13 @@ def kill(process: "subprocess.Popen[str]") -> None:
     process.communicate()
 
 
-def test_started_engines_answer(data_dir: Path) -> None:
-    with attach(data_dir) as engines, broker(engines) as client:
-        assert query(engines, "SELECT 1, current_database()") == [(1, "evalq")]
+def test_started_engines_answer(running: Engines) -> None:
+    assert query(running, "SELECT 1, current_database()") == [(1, "evalq")]
+    assert query(running, "SHOW fsync") == [("on",)]
+    with broker(running) as client:
         assert client.ping()
-        assert client.config_get("append*")["appendonly"] == "yes"
+        assert client.config_get("appendonly") == {"appendonly": "yes"}
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
-        assert query(engines, "SHOW fsync") == [("on",)]
 
 
 def test_commands_share_the_engines_and_the_last_stops_them(data_dir: Path) -> None:
@@ -233,34 +246,34 @@ def test_any_path_will_do(tmp_path: Path, initialised: Path, name: str) -> None:
     assert folder / "postgres" not in [link.readlink() for link in links]
 
 
-def test_the_folder_is_its_owners_alone_and_no_parent_is_opened(tmp_path: Path) -> None:
-    parent = tmp_path / "home"
-    parent.mkdir(mode=0o700)
-    folder = parent / ".evalq"
-    with attach(folder):
-        assert {stat.S_IMODE(path.stat().st_mode) for path in (parent, folder, folder / "valkey")} == {0o700}
-        secrets = (folder / "engines.json", folder / "valkey" / "valkey.conf")
-        assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
-        assert (folder / ".gitignore").read_text() == "*\n"
+def test_the_folder_is_its_owners_alone_and_no_parent_is_opened(initialised: Path, running: Engines) -> None:
+    folder = running.log_dir.parent
+    private = (
+        initialised.parent,
+        initialised,
+        initialised / "valkey",
+        initialised / "postgres",
+        running.log_dir,
+    )
+    secret = (folder / "engines.json", folder / "valkey" / "valkey.conf")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in secret} == {0o600}
+    assert (initialised / ".gitignore").read_text() == "*\n"
 
 
-def test_no_password_or_key_is_visible_in_the_process_list(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
-    with attach(data_dir) as engines:
-        password = engines.broker_url.split(":")[2].partition("@")[0]
-        processes = [psutil.Process(pid) for pid in pids(data_dir).values()]
-        assert len(password) > 30
-        assert not any(password in " ".join(process.cmdline()) for process in processes)
-        assert not any("sk-secret" in process.environ().values() for process in processes)
+def test_no_password_or_key_is_visible_in_the_process_list(running: Engines) -> None:
+    password = running.broker_url.split(":")[2].partition("@")[0]
+    processes = [psutil.Process(pid) for pid in pids(running.log_dir.parent).values()]
+    assert len(password) > 30
+    assert len(processes) == 2
+    assert not any(password in " ".join(process.cmdline()) for process in processes)
+    assert not any("sk-secret" in process.environ().values() for process in processes)
 
 
-def test_the_broker_refuses_strangers(data_dir: Path) -> None:
-    with attach(data_dir) as engines:
-        url = "redis://" + engines.broker_url.partition("@")[2]
-        with redis.Redis.from_url(url) as client, pytest.raises(redis.AuthenticationError):
-            client.ping()
+def test_the_broker_refuses_strangers(running: Engines) -> None:
+    url = "redis://" + running.broker_url.partition("@")[2]
+    with redis.Redis.from_url(url) as client, pytest.raises(redis.AuthenticationError):
+        client.ping()
 
 
 def test_a_folder_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
@@ -293,6 +306,12 @@ def test_ctrl_c_during_the_start_leaves_nothing_running(fresh_dir: Path, moment:
     assert pids(fresh_dir) == {}
     folders = [process.info["cwd"] or "" for process in psutil.process_iter(["cwd"])]
     assert not [folder for folder in folders if folder.startswith(str(fresh_dir))]
+
+
+def test_a_start_that_was_cut_short_is_begun_again(fresh_dir: Path) -> None:
+    starting = command(ATTACH, fresh_dir)
+    assert wait_until((fresh_dir / "postgres.new").exists, timeout_s=20)
+    kill(starting)
     with attach(fresh_dir) as engines:
         assert query(engines, "SELECT 1") == [(1,)]
 

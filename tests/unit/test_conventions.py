@@ -97,15 +97,17 @@ def test_nothing_is_printed_past_the_command_line() -> None:
     assert [file for file, name in calls if name == "print"] == []
 
 
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds)
+
+
 def test_everything_is_caught_in_two_places_only() -> None:
     """The job boundary and the user's own function; elsewhere a broad handler cleans up and raises again."""
-    broad = {
-        file
-        for file, node in nodes(ast.ExceptHandler)
-        if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or ast.unparse(node.type) in ("Exception", "BaseException"))
-        and ast.unparse(node.body[-1]) != "raise"
-    }
+    handlers = [
+        (file, node) for file, node in nodes(ast.ExceptHandler) if isinstance(node, ast.ExceptHandler)
+    ]
+    broad = {file for file, node in handlers if is_broad(node) and ast.unparse(node.body[-1]) != "raise"}
     assert broad == {"workers/jobs.py", "evalq/providers/python.py"}
 
 
@@ -140,8 +142,8 @@ def test_the_errors_are_the_tree_drawn_above_them() -> None:
     assert {item.__name__: item.__mro__[1].__name__ for item in classes} == drawn_tree()
 
 
-def test_every_error_is_in_the_one_tree() -> None:
-    tree = set(drawn_tree()) | {"Exception"}
+def test_the_tree_of_errors_grows_nowhere_else() -> None:
+    tree = set(drawn_tree())
     classes = [(file, node) for file, node in nodes(ast.ClassDef) if isinstance(node, ast.ClassDef)]
     strays = {file for file, node in classes if tree & {ast.unparse(base) for base in node.bases}}
     assert strays == {"evalq/errors.py"}

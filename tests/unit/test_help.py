@@ -5,9 +5,13 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
+from click.shell_completion import ShellComplete
 
+import evalq as evalq_package
 from evalq.cli.main import COMMANDS
+from evalq.cli.main import evalq as program
 
 HEAVY = {
     *("celery", "kombu", "redis", "flower", "tornado"),
@@ -76,6 +80,20 @@ def test_a_command_like_no_other_gets_no_guess() -> None:
 
 
 def test_the_installed_program_is_the_module() -> None:
-    program = Path(sys.executable).with_name("evalq")
-    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    installed = Path(sys.executable).with_name("evalq")
+    done = subprocess.run([installed, "--help"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, evalq("--help").stdout)
+
+
+def test_the_shell_may_complete_every_command() -> None:
+    completer = ShellComplete(program, {}, "evalq", "_EVALQ_COMPLETE")
+    assert [item.value for item in completer.get_completions([], "")] == list(COMMANDS)
+    assert [item.value for item in completer.get_completions([], "bake")] == ["bake-off"]
+    assert program.get_command(click.Context(program), "bakeof") is None
+
+
+def test_the_python_api_is_there_when_it_is_used() -> None:
+    assert callable(evalq_package.bake_off)
+    assert isinstance(evalq_package.BakeOff, type)
+    with pytest.raises(AttributeError, match="module 'evalq' has no attribute 'bakeoffs'"):
+        _ = evalq_package.bakeoffs

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions import files
-from evalq.definitions.files import load_evalset, load_task, read_text, shown
+from evalq.definitions.files import MAX_FILE_BYTES, load_evalset, load_task, read_text, shown
 from evalq.errors import InputError
 
 TASK = """\
@@ -208,10 +207,10 @@ def test_a_file_that_cannot_be_read_says_why() -> None:
         read_text(Path("plain/dev.yaml"))
 
 
-def test_a_file_over_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000_000)
-    (problem,) = problems_of("dev.csv", "id,t\n" + "x" * 1_000_000)
-    assert problem == "dev.csv: larger than 1 MB; split it into several evalsets"
+def test_a_file_over_the_size_limit_is_refused() -> None:
+    os.truncate(written("dev.csv", ""), MAX_FILE_BYTES + 1)
+    with pytest.raises(InputError, match=r"^dev\.csv: larger than 64 MB; split it into several evalsets$"):
+        load_evalset(Path("dev.csv"))
 
 
 def test_paths_are_shown_from_the_working_directory_where_they_lie_inside(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""The one way out of a process: an httpx2 client on urllib3's connections, each call within its deadline."""
+
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from http.client import RemoteDisconnected
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+import urllib3
+from urllib3.exceptions import HTTPError, NewConnectionError, ProxySchemeUnknown
+from urllib3.exceptions import TimeoutError as AnyTimeout
+
+from evalq.providers.timely import Pool, TlsPool, call
+from evalq.records import Prompt
+
+MAX_ANSWER_BYTES = 20_000_000
+_CHUNK_BYTES = 65_536
+_CONNECT_S = 10.0
+_DEFAULT_DEADLINE_S = 120.0
+_IDLE_CONNECTIONS = 1024
+"""Per host: more than the slots of any worker, so that no connection is thrown away to be made anew."""
+
+_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+# A long answer is silent for minutes: a NAT on the way forgets a connection without these probes.
+_KEEP_ALIVE = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
+        if hasattr(socket, name)
+    ),
+]
+
+
+class AnswerTooLarge(httpx2.RemoteProtocolError):
+    """More came than any model says; the rest was left unread."""
+
+
+class NeverConnects(httpx2.ConnectError):
+    """No repetition would help: the certificate is not trusted, or the proxy speaks another protocol."""
+
+
+class _Route(NamedTuple):
+    """The connections to one host; a request forwarded by a proxy names the whole URL."""
+
+    pool: urllib3.HTTPConnectionPool
+    is_forwarded: bool
+
+
+class Client(httpx2.Client):
+    """An httpx2 client for the SDKs without what a call to a model never needs.
+
+    No redirect is followed (one SDK would carry its key along), no cookie kept, nothing sent twice. The read
+    timeout of a request bounds the whole call: connecting, sending, waiting and reading. Looking up a name
+    is the system's and keeps its own time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(transport=httpx2.BaseTransport(), headers={"accept-encoding": "gzip, deflate"})
+        self._routes: dict[tuple[bytes, bytes, int | None], _Route] = {}
+        self._lock = threading.Lock()
+
+    def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """One request, one answer read to its end."""
+        call.begin(request.extensions.get("timeout", {}).get("read") or _DEFAULT_DEADLINE_S)
+        try:
+            return self._exchange(request)
+        except HTTPError as exc:
+            raise _translated(exc, request) from exc
+
+    def forget_connections(self) -> None:
+        """Leave every open connection to whoever else holds it: after a fork, the parent."""
+        self._routes = {}
+        self._lock = threading.Lock()
+
+    def _exchange(self, request: httpx2.Request) -> httpx2.Response:
+        route = self._route(request.url)
+        answer = route.pool.urlopen(
+            request.method,
+            str(request.url) if route.is_forwarded else request.url.raw_path.decode("ascii"),
+            body=request.read() or None,
+            headers={name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw},
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, call.time_left_s()), read=call.time_left_s()),
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+        )
+        body = _read(answer)
+        headers = [item for item in answer.headers.items() if item[0].lower() not in _WIRE_HEADERS]
+        return httpx2.Response(answer.status, headers=headers, content=body, request=request)
+
+    def _route(self, url: httpx2.URL) -> _Route:
+        key = (url.raw_scheme, url.raw_host, url.port)
+        if key not in self._routes:
+            with self._lock:
+                if key not in self._routes:
+                    self._routes[key] = self._new_route(url)
+        return self._routes[key]
+
+    def _new_route(self, url: httpx2.URL) -> _Route:
+        settings: dict[str, Any] = {"maxsize": _IDLE_CONNECTIONS, "socket_options": _KEEP_ALIVE}
+        if url.scheme == "https":
+            settings["ssl_context"] = self._tls
+        if proxy := _proxy(url):
+            manager = urllib3.ProxyManager(proxy, proxy_headers=_proxy_headers(proxy), **settings)
+            manager.pool_classes_by_scheme = {"http": Pool, "https": TlsPool}
+            pool = manager.connection_from_host(url.host, url.port, url.scheme)
+            return _Route(pool, is_forwarded=url.scheme == "http")
+        make = TlsPool if url.scheme == "https" else Pool
+        return _Route(make(url.host, url.port, **settings), is_forwarded=False)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """One for all: reading the certificates takes longer than a hundred calls."""
+        return httpx2.create_ssl_context()
+
+
+client = Client()
+os.register_at_fork(after_in_child=client.forget_connections)
+
+
+def call_headers(prompt: Prompt) -> Mapping[str, str]:
+    """The headers that belong to one call rather than to the judge; every adapter sends them."""
+    del prompt
+    return {}
+
+
+def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+    """The decoded body, in bounded steps: a small one can unpack to gigabytes."""
+    parts, size = [], 0
+    for part in answer.stream(_CHUNK_BYTES, decode_content=True):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            answer.close()
+            raise AnswerTooLarge(f"more than {MAX_ANSWER_BYTES // 1_000_000} MB")
+    return b"".join(parts)
+
+
+def _translated(exc: HTTPError, request: httpx2.Request) -> httpx2.TransportError:
+    """What an SDK expects of httpx2. Before anything was sent, every failure is one of connecting."""
+    inner = next((arg for arg in exc.args if isinstance(arg, Exception)), exc)
+    is_timeout = isinstance(exc, AnyTimeout) or isinstance(inner, TimeoutError)
+    if not call.is_sent:
+        return _unconnected(exc, inner, is_timeout=is_timeout)
+    if is_timeout:
+        return httpx2.ReadTimeout("no answer within the deadline", request=request)
+    is_reset = isinstance(inner, ConnectionResetError) and not isinstance(inner, RemoteDisconnected)
+    return (httpx2.ReadError if is_reset else httpx2.RemoteProtocolError)(
+        type(inner).__name__, request=request
+    )
+
+
+def _unconnected(exc: HTTPError, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        return NeverConnects("the server's certificate is not trusted")
+    if isinstance(exc, ProxySchemeUnknown):
+        return NeverConnects("the environment names a proxy that is neither http nor https")
+    if is_timeout and not isinstance(exc, NewConnectionError):
+        return httpx2.ConnectTimeout("no connection in time")
+    return httpx2.ConnectError(type(exc).__name__)
+
+
+def _proxy(url: httpx2.URL) -> str | None:
+    """The proxy the environment names for a URL, as httpx reads it."""
+    proxies = getproxies()
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if not found or proxy_bypass(url.host):
+        return None
+    return found if "://" in found else f"http://{found}"
+
+
+def _proxy_headers(proxy: str) -> dict[str, str] | None:
+    auth = urllib3.util.parse_url(proxy).auth
+    return urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None

@@ -1,0 +1,123 @@
+"""Reading bake-offs: lists, tables, cases, disagreements, and never a character that moves the cursor."""
+
+import json
+import unicodedata
+from typing import Any
+
+import pytest
+
+BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-12", "--judges")
+HOSTILE = """\
+def answer(inputs):
+    return "\\x1b[2J\\x1b]8;;http://evil\\x07 \\x9b31m \\u202e \\r \\x00 [bold]red[/bold]"
+"""
+
+
+@pytest.fixture(scope="module")
+def baked(served: Any) -> Any:
+    """A project with one bake-off: two judges, one that says nothing, one that attacks the terminal."""
+    settings = (served.folder / "evalq.yaml").read_text("utf-8")
+    served.write("evalq.yaml", settings + '  hostile: {provider: python, callable: "attack:answer"}\n')
+    served.write("attack.py", HOSTILE)
+    assert served.bake(*BAKE, "good,poor,mute,hostile", code=3)["id"] == 1
+    return served
+
+
+def read(project: Any, *arguments: str) -> str:
+    """What a reading command prints, free of anything that could take over a terminal."""
+    done = project.run(*arguments)
+    assert done.returncode == 0, done.stderr
+    shown = (done.stdout + done.stderr).replace("\n", "").replace("\t", "")
+    assert not [
+        c for c in shown if unicodedata.category(c) in ("Cc", "Cs") or unicodedata.bidirectional(c) == "RLO"
+    ]
+    return str(done.stdout)
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {
+        case["case_id"]: {answer["judge"]: answer["verdict"] for answer in case["answers"]}
+        for case in document["cases"]
+    }
+
+
+def test_the_list_names_every_bake_off_with_its_best_judge(baked: Any) -> None:
+    newest = json.loads(read(baked, "runs", "--json"))[-1]
+    assert (newest["id"], newest["task"], newest["eval_set"]) == (1, "capitals", "dev-12")
+    assert (newest["state"], newest["done"], newest["jobs"]) == ("concluded", 48, 48)
+    assert newest["best"]["judge"] == "good"
+    assert "1\tcapitals\tdev-12\tconcluded\t48/48\tgood" in read(baked, "runs")
+
+
+def test_inspect_prints_the_document_again(baked: Any) -> None:
+    document = json.loads(read(baked, "inspect", "1", "--json"))
+    assert (document["schema"], document["n_done"]) == ("evalq.bakeoff/1", 48)
+    stored = json.loads(baked.rows("SELECT result::text FROM bakeoffs WHERE id = 1")[0][0])
+    assert document == stored
+
+
+def test_inspect_shows_ranking_and_strata(baked: Any) -> None:
+    shown = read(baked, "inspect", "1")
+    assert "judge\tstratum\tpass_pct" in shown
+    assert "rank\tjudge\tpass_pct" in shown
+    assert "12/12 empty outputs" in shown
+
+
+def test_failures_are_the_cases_that_somebody_did_not_pass(baked: Any) -> None:
+    document = baked.bake("inspect", "1", "--show-failures", "--judge", "poor")
+    (poor,) = [run for run in document["runs"] if run["judge"] == "poor"]
+    assert document["n_cases_found"] == poor["n_fail"] == len(document["cases"])
+    assert {v["poor"] for v in verdicts(document).values()} == {"failed"}
+    assert "c00" in read(baked, "inspect", "1", "--show-failures")
+
+
+def test_a_judge_that_is_left_out_makes_no_disagreement(baked: Any) -> None:
+    everything = verdicts(baked.bake("inspect", "1", "--show-failures"))
+    document = baked.bake("inspect", "1", "--disagreements")
+    ranked = ("good", "poor", "hostile")
+    split = {case for case, said in everything.items() if len({said[judge] for judge in ranked}) > 1}
+    assert set(verdicts(document)) == split
+    assert 0 < len(split) < 12
+    read(baked, "inspect", "1", "--disagreements")
+
+
+def test_a_case_is_shown_with_every_answer_made_harmless(baked: Any) -> None:
+    shown = read(baked, "inspect", "1", "--case", "c03")
+    assert "What is the capital" in shown or "country 3" in shown
+    assert all(judge in shown for judge in ("good", "poor", "mute", "hostile"))
+    assert "[bold]red[/bold]" in shown
+
+
+def test_the_answers_of_one_judge_are_shown_alone(baked: Any) -> None:
+    document = baked.bake("inspect", "1", "--judge", "hostile")
+    assert {judge for said in verdicts(document).values() for judge in said} == {"hostile"}
+    assert document["n_cases_found"] == 12
+    read(baked, "inspect", "1", "--judge", "hostile", "--limit", "3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("inspect", "99"), "there is no bake-off 99"),
+        (("inspect", "@-99"), "there is no bake-off"),
+        (("inspect", "first"), "is no bake-off"),
+        (("inspect", "1", "--case", "c99"), "has no case 'c99'"),
+        (("inspect", "1", "--judge", "god"), "its judges are"),
+        (("resume", "99"), "there is no bake-off 99"),
+    ],
+)
+def test_what_is_not_there_is_said_plainly(baked: Any, arguments: tuple[str, ...], words: str) -> None:
+    done = baked.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("error: ") == 1
+
+
+def test_a_cancelled_bake_off_keeps_what_it_has_and_can_be_taken_up_again(baked: Any) -> None:
+    bakeoff_id = baked.run(*BAKE, "slow", "--samples", "10", "--detach").stdout.strip()
+    cancelled = baked.run("cancel", bakeoff_id)
+    assert (cancelled.returncode, cancelled.stdout) == (0, f"bake-off {bakeoff_id} is cancelled\n")
+    assert "nothing to cancel" in baked.run("cancel", bakeoff_id).stderr
+    (newest, *_) = baked.bake("runs")
+    assert (newest["state"], newest["done"] < newest["jobs"] == 120) == ("cancelled", True)
+    assert baked.bake("resume", bakeoff_id)["n_done"] == 120

@@ -1,0 +1,214 @@
+"""The cap: what is spent and set aside never exceeds it, whatever the calls come to."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from evalq.calling.metered import Caller, metered
+from evalq.definitions.judge import SimulatedJudge
+from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
+from evalq.records import About, Completion, Prompt, Purpose
+from evalq.store import bakeoffs, calls, jobs
+from evalq.store.database import Database
+
+Sql = Callable[..., list[tuple[Any, ...]]]
+Reserve = Callable[..., int | None]
+
+BUDGET = "SELECT reserved_usd, spent_usd FROM bakeoffs"
+JOURNAL = "SELECT state, reserved_usd, cost_usd, fault_kind FROM call_journal ORDER BY id"
+
+
+def usd(amount: str) -> Decimal:
+    return Decimal(amount)
+
+
+@pytest.fixture
+def job(db: Database, record: Callable[..., int], job_ids: Callable[[int], list[int]]) -> jobs.Job:
+    """A job in hand, of a bake-off that may cost one dollar."""
+    found = jobs.claim(db, job_ids(record(1, cap_usd=1))[0], lease_s=60)
+    assert found
+    return found
+
+
+@pytest.fixture
+def reserve(db: Database, job: jobs.Job, judge: Callable[..., SimulatedJudge]) -> Reserve:
+    """Sets dollars aside for a call of that job."""
+
+    def set_aside(amount: str, purpose: Purpose = "answer", attempt: int = 1) -> int | None:
+        return calls.reserve(db, job, judge(), purpose=purpose, attempt=attempt, usd=usd(amount))
+
+    return set_aside
+
+
+def test_a_reservation_is_replaced_by_the_price(
+    db: Database, sql: Sql, reserve: Reserve, answer: Completion
+) -> None:
+    call_id = reserve("0.40")
+    assert sql(BUDGET) == [(usd("0.40"), usd("0"))]
+    assert sql(JOURNAL) == [("sent", usd("0.40"), None, None)]
+    calls.settle(db, call_id or 0, replace(answer, cost_usd=usd("0.15")))
+    assert sql(BUDGET) == [(usd("0"), usd("0.15"))]
+    assert sql(JOURNAL) == [("settled", usd("0.40"), usd("0.15"), None)]
+
+
+def test_settling_twice_counts_once(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
+    call_id = reserve("0.40") or 0
+    calls.settle(db, call_id, replace(answer, cost_usd=usd("0.15")))
+    calls.settle(db, call_id, replace(answer, cost_usd=usd("0.35"), text="another"))
+    calls.settle_fault(db, call_id, ProviderFault("ambiguous", "cut off"))
+    assert sql(BUDGET) == [(usd("0"), usd("0.15"))]
+    assert sql("SELECT answer FROM completions") == [("capital 1",)]
+
+
+def test_an_answer_is_stored_in_the_statement_that_settles_it(
+    db: Database, sql: Sql, reserve: Reserve, answer: Completion
+) -> None:
+    calls.settle(db, reserve("0.40") or 0, answer)
+    columns = "state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms, cost_usd"
+    stored = ("answered", "capital 1", "sim-a", "request-1", 30, 4, answer.usage.raw, 120, answer.cost_usd)
+    assert sql(f"SELECT {columns} FROM completions") == [stored]
+    times = "SELECT k.stored_at = c.settled_at FROM completions k JOIN call_journal c USING (job_id)"
+    assert sql(times) == [(True,)]
+
+
+def test_a_grading_call_stores_no_answer(
+    db: Database, sql: Sql, reserve: Reserve, answer: Completion
+) -> None:
+    calls.settle(db, reserve("0.40", "grade") or 0, answer)
+    assert sql("SELECT count(*) FROM completions") == [(0,)]
+    assert sql("SELECT purpose, state FROM call_journal") == [("grade", "settled")]
+
+
+def test_an_ambiguous_fault_keeps_its_reservation_as_spent(db: Database, sql: Sql, reserve: Reserve) -> None:
+    calls.settle_fault(db, reserve("0.40") or 0, ProviderFault("ambiguous", "cut off", request_id="r"))
+    assert sql(BUDGET) == [(usd("0"), usd("0.40"))]
+    assert sql(JOURNAL) == [("unknown", usd("0.40"), usd("0.40"), "ambiguous")]
+    assert sql("SELECT count(*) FROM completions") == [(0,)]
+
+
+@pytest.mark.parametrize("kind", ["rate", "transient", "permanent", "fatal"])
+def test_any_other_fault_costs_nothing(db: Database, sql: Sql, reserve: Reserve, kind: FaultKind) -> None:
+    calls.settle_fault(db, reserve("0.40") or 0, ProviderFault(kind, "a\x00b"))
+    assert sql(BUDGET) == [(usd("0"), usd("0"))]
+    assert sql(JOURNAL) == [("settled", usd("0.40"), usd("0"), kind)]
+
+
+def test_a_call_that_fits_only_without_the_calls_in_flight_waits(reserve: Reserve) -> None:
+    assert reserve("0.60")
+    assert reserve("0.60", attempt=2) is None
+    assert reserve("0.40", attempt=3)
+
+
+def test_a_call_that_fits_exactly_is_let_through(reserve: Reserve) -> None:
+    assert reserve("1.0000000000")
+
+
+def test_a_call_that_would_not_fit_even_alone_reaches_the_cap(
+    db: Database, reserve: Reserve, answer: Completion
+) -> None:
+    with pytest.raises(CapReached, match=r"\$1\.0001"):
+        reserve("1.0001")
+    calls.settle(db, reserve("0.50") or 0, replace(answer, cost_usd=usd("0.45")))
+    with pytest.raises(CapReached, match=r"\$0\.4500 of \$1\.00 is spent"):
+        reserve("0.56")
+
+
+def test_a_call_of_a_stopped_bake_off_is_put_back(db: Database, job: jobs.Job, reserve: Reserve) -> None:
+    bakeoffs.move(db, job.bakeoff_id, "paused", from_states=["running"])
+    with pytest.raises(PutBack, match="is paused"):
+        reserve("0.10")
+
+
+@pytest.mark.parametrize("state", ["paused", "capped"])
+def test_what_was_paid_for_is_still_graded_after_the_stop(
+    db: Database, job: jobs.Job, reserve: Reserve, state: Any
+) -> None:
+    bakeoffs.move(db, job.bakeoff_id, state, from_states=["running"])
+    assert reserve("0.10", "grade")
+
+
+def test_a_cancelled_bake_off_is_not_even_graded(db: Database, job: jobs.Job, reserve: Reserve) -> None:
+    bakeoffs.move(db, job.bakeoff_id, "cancelled", from_states=["running"])
+    with pytest.raises(PutBack, match="is cancelled"):
+        reserve("0.10", "grade")
+
+
+def test_callers_at_once_never_exceed_the_cap(
+    db: Database, sql: Sql, reserve: Reserve, answer: Completion, at_once: Callable[..., list[Any]]
+) -> None:
+    """Each sets 9 cents aside and pays 7, again and again, until nothing more fits under the dollar."""
+    over, done = [], Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            budget = db.row("budget", bakeoff_id=1) or {}
+            if budget["spent_usd"] + budget["reserved_usd"] > budget["cap_usd"]:
+                over.append(budget)
+
+    def spend() -> int:
+        paid = 0
+        while True:
+            try:
+                call_id = reserve("0.09")
+            except CapReached:
+                return paid
+            if call_id:
+                calls.settle(db, call_id, replace(answer, cost_usd=usd("0.07")))
+                paid += 1
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    paid = sum(at_once(spend, 12))
+    done.set()
+    watcher.join()
+    assert over == []
+    assert sql(BUDGET) == [(usd("0"), paid * usd("0.07"))]
+    assert usd("0.91") < paid * usd("0.07") <= usd("1")
+
+
+def test_the_cap_is_never_set_below_what_is_spent_and_reserved(
+    db: Database, sql: Sql, job: jobs.Job, reserve: Reserve
+) -> None:
+    reserve("0.60")
+    bakeoffs.set_cap(db, job.bakeoff_id, usd("0.10"))
+    assert sql("SELECT cap_usd FROM bakeoffs") == [(usd("0.60"),)]
+
+
+class Failing:
+    """A judge whose first calls fail in the given ways."""
+
+    def __init__(self, *faults: FaultKind, then: Completion) -> None:
+        self.faults, self.then = list(faults), then
+
+    def complete(self, prompt: Prompt) -> Completion:
+        if self.faults:
+            raise ProviderFault(self.faults.pop(0), "not now")
+        return self.then
+
+
+def test_every_attempt_has_its_own_reservation_and_journal_row(
+    db: Database, sql: Sql, job: jobs.Job, judge: Callable[..., SimulatedJudge], answer: Completion
+) -> None:
+    caller = Caller(judge(), Failing("transient", "ambiguous", then=answer))
+    said = metered(db, job, caller, purpose="answer")(Prompt("", "Why?", 16, About("t", "c")))
+    reserved = usd("0.000084")  # 4 bytes, 64 of overhead, 16 tokens of answer
+    assert sql(JOURNAL) == [
+        ("settled", reserved, usd("0"), "transient"),
+        ("unknown", reserved, reserved, "ambiguous"),
+        ("settled", reserved, usd("0.000034"), None),
+    ]
+    assert sql("SELECT array_agg(attempt ORDER BY id) FROM call_journal") == [([1, 2, 3],)]
+    assert (said.cost_usd, sql(BUDGET)) == (usd("0.000034"), [(usd("0"), reserved + usd("0.000034"))])
+
+
+def test_an_ambiguous_call_is_repeated_once_and_no_more(
+    db: Database, sql: Sql, job: jobs.Job, judge: Callable[..., SimulatedJudge], answer: Completion
+) -> None:
+    caller = Caller(judge(), Failing("ambiguous", "ambiguous", then=answer))
+    with pytest.raises(ProviderFault, match="ambiguous"):
+        metered(db, job, caller, purpose="answer")(Prompt("", "Why?", 16, About("t", "c")))
+    assert [row[0] for row in sql(JOURNAL)] == ["unknown", "unknown"]

@@ -1,0 +1,135 @@
+"""A program as a judge, with real small programs: answers, exit codes, time limits."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evalq.definitions.judge import CommandJudge
+from evalq.errors import ProviderFault
+from evalq.providers import connect
+from evalq.records import About, Completion, Prompt
+
+PROMPT = Prompt(
+    "system", "user ü", 64, About("t", "c1", sample=2, inputs={"text": "việt"}, expected={"answer": "x"})
+)
+
+
+def ask(program: str, *, timeout_s: float = 20.0, environ: dict[str, str] | None = None) -> Completion:
+    """Ask a program given as Python source; -S starts it faster."""
+    return ask_command([sys.executable, "-S", "-c", program], timeout_s=timeout_s, environ=environ)
+
+
+def ask_command(
+    command: list[str], *, timeout_s: float = 20.0, environ: dict[str, str] | None = None
+) -> Completion:
+    judge = CommandJudge(name="mine", provider="command", command=command, timeout_s=timeout_s)
+    return connect(judge, environ or {}).complete(PROMPT)
+
+
+def says(text: str) -> str:
+    return f"import sys; sys.stdin.read(); sys.stdout.buffer.write({text.encode()!r})"
+
+
+def fault(program: str, **options: float) -> ProviderFault:
+    with pytest.raises(ProviderFault) as caught:
+        ask(program, **options)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_the_program_is_given_the_question_as_one_json_object() -> None:
+    echo = "import json, sys; print(json.dumps({'answer': sys.stdin.read()}))"
+    asked = json.loads(ask(echo).text)
+    assert asked == {
+        **{"task": "t", "case_id": "c1", "sample": 2, "inputs": {"text": "việt"}},
+        **{"system": "system", "user": "user ü", "max_tokens": 64},
+    }
+
+
+def test_its_answer_is_kept_with_the_time_it_took() -> None:
+    completion = ask(says('{"answer": "mười", "more": 1}'))
+    assert (completion.state, completion.text) == ("answered", "mười")
+    assert completion.model == sys.executable
+    assert completion.latency_ms > 0
+
+
+def test_an_answer_that_is_no_text_is_kept_as_json() -> None:
+    assert ask(says('{"answer": ["n1", "ü"]}')).text == '["n1", "ü"]'
+
+
+@pytest.mark.parametrize("answer", ['""', '" \\n"', "null"])
+def test_no_answer_is_empty_and_no_fail(answer: str) -> None:
+    assert ask(says(f'{{"answer": {answer}}}')).state == "empty"
+
+
+@pytest.mark.parametrize("output", ["", "hello", "[1]", '"answer"', '{"reply": "x"}', "[" * 100_000])
+def test_what_is_not_the_agreed_json_is_malformed_and_kept(output: str) -> None:
+    completion = ask(says(output))
+    assert (completion.state, completion.text) == ("malformed", output)
+
+
+def test_bytes_that_are_no_utf8_are_malformed() -> None:
+    completion = ask("import sys; sys.stdout.buffer.write(b'\\xff')")
+    assert (completion.state, completion.text) == ("malformed", "\ufffd")
+
+
+@pytest.mark.parametrize(("how", "code"), [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", -9)])
+def test_a_program_that_fails_is_a_permanent_fault(how: str, code: int) -> None:
+    failed = fault(f"import os, sys; print('{{}}'); sys.stdout.flush(); {how}")
+    assert (failed.kind, failed.message) == ("permanent", f"the program ended with exit code {code}")
+
+
+def test_what_it_prints_when_it_fails_is_not_repeated() -> None:
+    assert "secret" not in str(fault("import sys; sys.exit('secret')"))
+
+
+@pytest.mark.parametrize("command", [["no-such-program-anywhere"], [os.sep]])
+def test_a_program_that_cannot_be_started_is_fatal_for_the_judge(command: list[str]) -> None:
+    with pytest.raises(ProviderFault, match="cannot start") as caught:
+        ask_command(command)
+    assert caught.value.kind == "fatal"
+
+
+def test_a_program_that_never_reads_its_question_may_answer() -> None:
+    assert ask('print(\'{"answer": "blind"}\')').text == "blind"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path("/proc").is_dir() else True
+
+
+def test_a_program_over_its_time_is_killed_with_its_children(tmp_path: Path) -> None:
+    note = tmp_path / "child"
+    parent = (
+        "import pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(child.pid))\n"
+        "time.sleep(60)"
+    )
+    late = fault(parent, timeout_s=1.0)
+    assert (late.kind, late.message) == ("ambiguous", "no answer within 1 s")
+    deadline = time.monotonic() + 10
+    while is_alive(int(note.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_alive(int(note.read_text()))
+
+
+def test_the_programs_environment_is_ours_without_evalqs_own_secrets() -> None:
+    environ = {"EVALQ_DATABASE_URL": "postgresql://secret", "EVALQ_BROKER_URL": "redis://secret", "MINE": "1"}
+    shown = json.loads(
+        ask("import json, os; print(json.dumps({'answer': dict(os.environ)}))", environ=environ).text
+    )
+    assert shown["MINE"] == "1"
+    assert not [name for name in shown if name.startswith("EVALQ_")]
+
+
+def test_the_expected_answer_is_not_told() -> None:
+    echo = "import json, sys; print(json.dumps({'answer': sys.stdin.read()}))"
+    assert "expected" not in ask(echo).text

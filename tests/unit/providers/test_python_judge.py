@@ -1,0 +1,91 @@
+"""A function of the user's as a judge: its answers are kept, whatever it raises becomes a fault."""
+
+from pathlib import Path
+
+import pytest
+
+from evalq.definitions.judge import PythonJudge
+from evalq.errors import FaultKind, ProviderFault
+from evalq.providers import connect
+from evalq.records import About, Completion, Prompt
+
+MODULE = """
+import sys
+
+def greet(inputs): return "hello " + inputs["name"]
+def rank(inputs): return ["n1", "ü"]
+def spoil(inputs): inputs.clear(); return "spoilt"
+def blank(inputs): return "  \\n"
+def forget(inputs): inputs["name"]
+def stumble(inputs): return inputs["no such key"]
+def hide(inputs): return {1, 2, 3}
+def leave(inputs): sys.exit(3)
+number = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "judge_of_mine.py").write_text(MODULE, "utf-8")
+    (tmp_path / "judge_with_a_typo.py").write_text("def judge(inputs: return", "utf-8")
+    (tmp_path / "judge_that_breaks.py").write_text("1 / 0", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def ask(name: str) -> Completion:
+    judge = PythonJudge(name="mine", provider="python", callable=name)
+    return connect(judge, {}).complete(Prompt("s", "u", 64, About("t", "c", inputs=INPUTS)))
+
+
+INPUTS = {"name": "Ada"}
+
+
+def test_the_function_is_given_the_cases_inputs_and_its_text_is_the_answer() -> None:
+    completion = ask("judge_of_mine:greet")
+    assert (completion.state, completion.text) == ("answered", "hello Ada")
+    assert completion.model == "judge_of_mine:greet"
+    assert completion.latency_ms >= 0
+
+
+def test_anything_but_text_is_answered_as_json() -> None:
+    assert ask("judge_of_mine:rank").text == '["n1", "ü"]'
+
+
+def test_the_function_cannot_change_the_case() -> None:
+    assert ask("judge_of_mine:spoil").text == "spoilt"
+    assert INPUTS == {"name": "Ada"}
+
+
+@pytest.mark.parametrize("function", ["blank", "forget"])
+def test_no_answer_is_empty_and_no_fail(function: str) -> None:
+    assert ask(f"judge_of_mine:{function}").state == "empty"
+
+
+@pytest.mark.parametrize(
+    ("function", "error"), [("stumble", "KeyError"), ("hide", "TypeError"), ("leave", "SystemExit")]
+)
+def test_what_it_raises_is_a_permanent_fault_without_its_words(function: str, error: str) -> None:
+    with pytest.raises(ProviderFault) as caught:
+        ask(f"judge_of_mine:{function}")
+    assert (caught.value.kind, caught.value.message) == (
+        "permanent",
+        f"judge_of_mine:{function} raised {error}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no_such_module:judge", "No module named 'no_such_module'"),
+        ("judge_of_mine:no_such_function", "no_such_function"),
+        ("judge_of_mine:number", "is not callable"),
+        ("judge_with_a_typo:judge", "judge_with_a_typo.py, line 1"),
+        ("judge_that_breaks:judge", "division by zero"),
+    ],
+)
+def test_a_function_that_cannot_be_had_is_fatal_for_the_judge(name: str, reason: str) -> None:
+    with pytest.raises(ProviderFault, match=reason) as caught:
+        ask(name)
+    kind: FaultKind = "fatal"
+    assert caught.value.kind == kind
+    assert name in caught.value.message

@@ -1,0 +1,110 @@
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from evalq.calling.retry import MAX_AMBIGUOUS_REPEATS, MAX_ATTEMPTS, with_retries
+from evalq.errors import FaultKind, ProviderFault
+from evalq.records import Completion
+
+ANSWER = Completion("answered", "yes")
+
+
+@dataclass
+class Provider:
+    """Raises its faults one after the other, the last for ever, then answers; notes calls and waits."""
+
+    faults: list[Exception]
+    is_endless: bool = False
+    attempts: list[int] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+    def call(self, attempt: int) -> Completion:
+        self.attempts.append(attempt)
+        if len(self.faults) >= attempt:
+            raise self.faults[attempt - 1]
+        if self.is_endless:
+            raise self.faults[-1]
+        return ANSWER
+
+    def ask(self, seed: int = 0) -> Completion:
+        return with_retries(self.call, sleep=self.waits.append, rng=Random(seed))
+
+
+def fault(kind: FaultKind, retry_after_s: float | None = None) -> ProviderFault:
+    return ProviderFault(kind, "simulated", retry_after_s=retry_after_s)
+
+
+def test_an_answer_at_once_needs_one_call_and_no_wait() -> None:
+    provider = Provider([])
+    assert provider.ask() == ANSWER
+    assert (provider.attempts, provider.waits) == ([1], [])
+
+
+@pytest.mark.parametrize("kind", ["rate", "transient", "ambiguous"])
+def test_a_fault_that_may_pass_is_followed_by_another_attempt(kind: FaultKind) -> None:
+    provider = Provider([fault(kind)])
+    assert provider.ask() == ANSWER
+    assert provider.attempts == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        ("rate", MAX_ATTEMPTS),
+        ("transient", MAX_ATTEMPTS),
+        ("ambiguous", 1 + MAX_AMBIGUOUS_REPEATS),
+        ("permanent", 1),
+        ("fatal", 1),
+    ],
+)
+def test_patience_depends_on_the_kind_of_fault(kind: FaultKind, calls: int) -> None:
+    provider = Provider([fault(kind)], is_endless=True)
+    with pytest.raises(ProviderFault) as caught:
+        provider.ask()
+    assert caught.value.kind == kind
+    assert len(provider.attempts) == calls
+    assert len(provider.waits) == calls - 1
+
+
+def test_what_may_have_been_billed_is_repeated_once_whatever_lies_between() -> None:
+    provider = Provider([fault("ambiguous"), fault("transient"), fault("ambiguous")])
+    with pytest.raises(ProviderFault, match="ambiguous"):
+        provider.ask()
+    assert provider.attempts == [1, 2, 3]
+
+
+def test_what_is_no_fault_of_the_provider_is_not_repeated() -> None:
+    provider = Provider([ValueError("ours")])
+    with pytest.raises(ValueError, match="ours"):
+        provider.ask()
+    assert provider.attempts == [1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_the_provider_asked_for_is_waited_and_jitter_only_adds(seed: int) -> None:
+    provider = Provider([fault("rate", retry_after_s=30.0)])
+    provider.ask(seed)
+    [wait_s] = provider.waits
+    assert 30.0 <= wait_s <= 33.0
+
+
+def test_a_wait_longer_than_our_own_longest_is_honoured() -> None:
+    provider = Provider([fault("rate", retry_after_s=600.0)])
+    provider.ask()
+    assert provider.waits[0] >= 600.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_waits_double_at_most_and_are_spread_below_that(seed: int) -> None:
+    provider = Provider([fault("transient")] * (MAX_ATTEMPTS - 1))
+    provider.ask(seed)
+    bounds = [0.5 * 2**n for n in range(MAX_ATTEMPTS - 1)]
+    assert all(0 <= wait_s <= bound for wait_s, bound in zip(provider.waits, bounds, strict=True))
+
+
+def test_two_callers_do_not_wait_in_step_and_one_does_so_again() -> None:
+    providers = [Provider([fault("transient")] * 3) for _ in range(3)]
+    for provider, seed in zip(providers, (1, 1, 2), strict=True):
+        provider.ask(seed)
+    assert providers[0].waits == providers[1].waits != providers[2].waits
