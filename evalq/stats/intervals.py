@@ -90,7 +90,7 @@ def bootstrap_ci(
     return Interval(float(low), float(high))
 
 
-def _is_observed(k: int, n: int, alpha: float) -> bool:
+def _is_observed(k: float, n: float, alpha: float) -> bool:
     """False for n = 0; counts or a level that cannot be raise ValueError."""
     if not 0 <= k <= n or not 0 < alpha < 1:
         raise ValueError(f"need 0 <= k <= n and 0 < alpha < 1, got k={k}, n={n}, alpha={alpha}")
