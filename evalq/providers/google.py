@@ -1,0 +1,143 @@
+"""Gemini models, through Google's SDK."""
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from evalq.definitions.judge import GoogleJudge
+from evalq.errors import ProviderFault
+from evalq.providers.capabilities import google_config
+from evalq.providers.faults import FaultsOf, Party
+from evalq.providers.keys import read_key
+from evalq.providers.reading import (
+    States,
+    an_object,
+    elapsed_ms,
+    joined_text,
+    read_object,
+    shown,
+    state_of,
+    tokens,
+)
+from evalq.providers.transport import call_headers, client
+from evalq.records import About, Completion, CompletionState, Prompt, Usage
+
+if TYPE_CHECKING:
+    from google import genai
+    from google.genai.types import GenerateContentConfig
+
+_URL = "https://generativelanguage.googleapis.com"
+_BLOCKED = "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER"
+_STATES: States = {
+    "MAX_TOKENS": "truncated",
+    "CONTINUATION": "truncated",
+    "MALFORMED_FUNCTION_CALL": "malformed",
+    "MALFORMED_RESPONSE": "malformed",
+    **dict.fromkeys(_BLOCKED.split(), "blocked"),
+}
+_lock = threading.Lock()
+
+
+class GoogleAdapter:
+    """Asks generateContent for the raw reply: the SDK's own reading of it costs more than the call."""
+
+    def __init__(self, judge: GoogleJudge, environ: Mapping[str, str]) -> None:
+        key = read_key(judge, environ) or ""
+        self._judge = judge
+        self._party = Party("google", judge.key_name, (key,))
+        with _lock:
+            self._client = _sdk_client(key, judge.base_url or _URL, round(judge.deadline_s * 1000))
+        self._check_params()
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One candidate."""
+        with FaultsOf(self._party, prompt):
+            config = _config(google_config(self._judge, prompt), call_headers(prompt))
+            started = time.perf_counter()
+            response = self._client.models.generate_content(
+                model=self._judge.model, contents=prompt.user, config=config
+            )
+            latency_ms = elapsed_ms(started)
+            raw = response.sdk_http_response
+            return _completion((raw and raw.body) or "", latency_ms)
+
+    def _check_params(self) -> None:
+        try:
+            _config(google_config(self._judge, Prompt("", "", 1, About("", ""))), {})
+        except ValidationError as exc:
+            names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
+            raise ProviderFault("fatal", f"{self._judge.name} has params that Google does not take: {names}") from None
+
+
+@lru_cache(maxsize=64)
+def _sdk_client(key: str, base_url: str, timeout_ms: int) -> "genai.Client":
+    """One for all: it reads the system's certificates, though it has no use for them here."""
+    from google import genai
+    from google.genai import types
+
+    options = types.HttpOptions(
+        base_url=base_url,
+        timeout=timeout_ms,
+        httpx_client=client,
+        retry_options=types.HttpRetryOptions(attempts=1),
+    )
+    return genai.Client(api_key=key, vertexai=False, http_options=options)
+
+
+def _config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateContentConfig":
+    """Nothing behind our back: a continuation or a function call of the SDK's would be another paid call."""
+    from google.genai import types
+
+    return types.GenerateContentConfig(
+        **{
+            "automatic_continuation": False,
+            "automatic_function_calling": {"disable": True},
+            **({"http_options": {"headers": dict(headers)}} if headers else {}),
+            **fields,
+            "should_return_http_response": True,
+        }
+    )
+
+
+def _completion(reply: str, latency_ms: int) -> Completion:
+    body = read_object(reply)
+    state, text = _answer(body)
+    request_id = body.get("responseId")
+    return Completion(
+        state,
+        text,
+        _usage(an_object(body.get("usageMetadata"))),
+        latency_ms,
+        model=body.get("modelVersion"),
+        request_id=request_id if isinstance(request_id, str) else None,
+    )
+
+
+def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
+    if an_object(body.get("promptFeedback")).get("blockReason"):
+        return "blocked", ""
+    candidates = body.get("candidates")
+    if not candidates:
+        # An empty list is left out on the wire: the account is what tells silence from another's reply.
+        body["usageMetadata"]
+        return "empty", ""
+    candidate = an_object(candidates[0])
+    parts = an_object(candidate.get("content")).get("parts")
+    text = joined_text(parts, skip="thought")
+    return state_of(text, candidate.get("finishReason"), _STATES), shown(text, parts)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """Thoughts are billed as output beside the candidates; what a tool read is input."""
+    thinking = tokens(usage, "thoughtsTokenCount")
+    return Usage(
+        tokens(usage, "promptTokenCount") + tokens(usage, "toolUsePromptTokenCount"),
+        tokens(usage, "candidatesTokenCount") + thinking,
+        cached_input_tokens=tokens(usage, "cachedContentTokenCount"),
+        thinking_tokens=thinking,
+        raw=usage,
+    )

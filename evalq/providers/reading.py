@@ -1,0 +1,80 @@
+"""Reading what a provider sent: the state of an answer, its tokens, and the limits its headers name."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from evalq.records import CompletionState, RateHints
+
+States = Mapping[str, CompletionState]
+
+
+def read_object(data: str | bytes) -> dict[str, Any]:
+    """The JSON object of a reply; ValueError or TypeError for anything else: paid perhaps, but unreadable."""
+    found = json.loads(data)
+    if not isinstance(found, dict):
+        raise TypeError("the reply is not a JSON object")
+    return found
+
+
+def read_list(body: Mapping[str, Any], name: str) -> list[Any]:
+    """A list the protocol promises; KeyError or TypeError without it."""
+    found = body[name]
+    if not isinstance(found, list):
+        raise TypeError(f"{name} is not a list")
+    return found
+
+
+def joined_text(content: object, *, skip: str = "") -> str | None:
+    """The text of a content: a string, or parts of which some have text; None when it is neither.
+
+    Parts marked `skip` are the model's thinking, not its answer.
+    """
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        return None
+    texts = [part["text"] for part in content if "text" in part and not part.get(skip)]
+    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+
+
+def state_of(text: str | None, finish: object, states: States) -> CompletionState:
+    """What became of an answer. Silence is never an answer, whatever the provider calls it."""
+    if text is None:
+        return "malformed"
+    if isinstance(finish, str) and finish in states:
+        return states[finish]
+    return "answered" if text.strip() else "empty"
+
+
+def shown(text: str | None, content: object) -> str:
+    """The text; of a malformed answer what there is of it."""
+    return json.dumps(content, ensure_ascii=False) if text is None else text
+
+
+def an_object(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def tokens(usage: Mapping[str, Any], *path: str) -> int:
+    """A count in a provider's account; 0 where it is silent or talks nonsense."""
+    value: object = usage
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
+    """The limits a provider's headers name, per minute; None when they name none."""
+    found = {field: int(value) for field, name in names.items() if (value := headers.get(name, "")).isdecimal()}
+    limits = {field: value for field, value in found.items() if value > 0}
+    return RateHints(**limits) if limits else None
+
+
+def elapsed_ms(started: float) -> int:
+    """Milliseconds since a moment of `time.perf_counter`."""
+    return round((time.perf_counter() - started) * 1000)
