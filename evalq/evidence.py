@@ -29,11 +29,11 @@ class BakeOffRow:
     cap_usd: Decimal
     reserved_usd: Decimal
     spent_usd: Decimal
-    prices_as_of: str | None
-    stop_reason: str | None
     created_at: datetime
     read_at: datetime
     result: str | None
+    prices_as_of: str | None = None
+    stop_reason: str | None = None
 
 
 @dataclass(frozen=True)

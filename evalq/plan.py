@@ -20,6 +20,7 @@ LARGEST_WINDOW = 4096
 """Messages out at once for a gate without limits."""
 
 _SMALLEST_WINDOW = 4
+_USUAL_FINDING_CHARACTERS = 400
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,13 @@ def _costs(
         estimate += sum((estimate_usd(judge, prompt) for judge in judges), Decimal(0))
         worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
         if grader:
-            verdict = verdict_prompt(task, case, _stand_in(task, prompt))
-            estimate += estimate_usd(grader, verdict) * len(judges)
-            worst += worst_case_usd(grader, verdict) * len(judges) * MAX_FINDINGS
+            usual, longest = _graded_texts(task, prompt)
+            estimate += estimate_usd(grader, verdict_prompt(task, case, usual)) * len(judges)
+            worst += worst_case_usd(grader, verdict_prompt(task, case, longest)) * len(judges) * MAX_FINDINGS
     return estimate, worst
 
 
-def _stand_in(task: TaskConfig, prompt: Prompt) -> str:
-    """Text as long as what a grader may have to read."""
-    return "x" * min(task.max_tokens * 4, len(prompt.user) * 4)
+def _graded_texts(task: TaskConfig, prompt: Prompt) -> tuple[str, str]:
+    """Text as long as what a grader usually reads, and as the longest it may have to read."""
+    longest = min(task.max_tokens * 4, len(prompt.user) * 4)
+    return "x" * min(_USUAL_FINDING_CHARACTERS, longest), "x" * longest

@@ -7,6 +7,7 @@ from functools import lru_cache
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
 from evalq.calling.rate_limit import Gatekeeper
+from evalq.keys import environment_with_keys
 from evalq.providers import connect
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
@@ -32,7 +33,7 @@ class Connections:
 
     def _caller(self, judge_sha: str) -> Caller:
         judge = self.snapshots.judge(judge_sha)
-        return Caller(judge, connect(judge, os.environ))
+        return Caller(judge, connect(judge, environment_with_keys(os.environ)))
 
 
 _lock = threading.Lock()

@@ -17,7 +17,7 @@ from evalq.records import Prompt
 MAX_FINDINGS = 10
 """At most so many findings are put to the grader; more on one case is a flood, not an audit."""
 
-VERDICT_TOKENS = 512
+VERDICT_TOKENS = 256
 """Room for a short reason, and for models that think before they speak: their thinking counts too."""
 
 VERDICT_SCHEMA: Mapping[str, Any] = {

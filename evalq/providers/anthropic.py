@@ -28,7 +28,7 @@ from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
 
 if TYPE_CHECKING:
-    import anthropic
+    pass
 
 _URL = "https://api.anthropic.com"
 _STATES: States = {

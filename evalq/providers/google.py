@@ -70,7 +70,9 @@ class GoogleAdapter:
             _config(google_config(self._judge, Prompt("", "", 1, About("", ""))), {})
         except ValidationError as exc:
             names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
-            raise ProviderFault("fatal", f"{self._judge.name} has params that Google does not take: {names}") from None
+            raise ProviderFault(
+                "fatal", f"{self._judge.name} has params that Google does not take: {names}"
+            ) from None
 
 
 @lru_cache(maxsize=64)

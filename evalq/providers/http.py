@@ -4,17 +4,14 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import httpx2
 
 from evalq.definitions.judge import HttpJudge
-from evalq.definitions.template import check_template, render
 from evalq.errors import ProviderFault
 from evalq.providers.faults import FaultsOf, Party, refused
 from evalq.providers.keys import read_key, read_variable
 from evalq.providers.reading import elapsed_ms
-from evalq.providers.refusals import request_id
 from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, Prompt
 

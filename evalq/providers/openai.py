@@ -27,7 +27,7 @@ from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
 
 if TYPE_CHECKING:
-    import openai
+    pass
 
 _URLS = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
 _NO_KEY = "none"

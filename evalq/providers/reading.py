@@ -70,7 +70,9 @@ def tokens(usage: Mapping[str, Any], *path: str) -> int:
 
 def rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
     """The limits a provider's headers name, per minute; None when they name none."""
-    found = {field: int(value) for field, name in names.items() if (value := headers.get(name, "")).isdecimal()}
+    found = {
+        field: int(value) for field, name in names.items() if (value := headers.get(name, "")).isdecimal()
+    }
     limits = {field: value for field, value in found.items() if value > 0}
     return RateHints(**limits) if limits else None
 
