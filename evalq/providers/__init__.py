@@ -20,6 +20,11 @@ _ADAPTERS = {
     "simulated": "evalq.providers.simulated:SimulatedAdapter",
     "python": "evalq.providers.python:PythonAdapter",
     "command": "evalq.providers.command:CommandAdapter",
+    "anthropic": "evalq.providers.anthropic:AnthropicAdapter",
+    "openai": "evalq.providers.openai:OpenAIAdapter",
+    "xai": "evalq.providers.openai:OpenAIAdapter",
+    "google": "evalq.providers.google:GoogleAdapter",
+    "http": "evalq.providers.http:HttpAdapter",
 }
 
 PROVIDERS = tuple(_ADAPTERS)

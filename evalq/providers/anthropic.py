@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 
@@ -13,6 +13,8 @@ from evalq.providers.faults import FaultsOf, Party
 from evalq.providers.keys import read_key
 from evalq.providers.reading import (
     States,
+    a_name,
+    an_account,
     an_object,
     elapsed_ms,
     joined_text,
@@ -26,9 +28,6 @@ from evalq.providers.reading import (
 from evalq.providers.refusals import request_id
 from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
-
-if TYPE_CHECKING:
-    pass
 
 _URL = "https://api.anthropic.com"
 _STATES: States = {
@@ -55,8 +54,8 @@ class AnthropicAdapter:
         # At DEBUG the SDK logs the prompt, whoever asked for it.
         logging.getLogger("anthropic").setLevel(logging.INFO)
         self._judge = judge
-        self._party = Party("anthropic", judge.key_name, (key or "",))
-        self._client: anthropic.Anthropic = anthropic.Anthropic(
+        self._party = Party("anthropic", judge.key_name, (key,) if key else ())
+        self._client = anthropic.Anthropic(
             api_key=key,
             base_url=judge.base_url or _URL,
             timeout=judge.deadline_s,
@@ -85,9 +84,9 @@ def _completion(response: httpx2.Response, latency_ms: int) -> Completion:
     return Completion(
         _state(text, body),
         shown(text, content),
-        _usage(an_object(body.get("usage"))),
+        _usage(an_account(body.get("usage"))),
         latency_ms,
-        model=body.get("model"),
+        model=a_name(body.get("model")),
         request_id=request_id(response.headers),
         rate_hints=rate_hints(response.headers, _LIMITS),
     )

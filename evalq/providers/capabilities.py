@@ -10,7 +10,7 @@ from evalq.records import Prompt
 
 _EVERY_MODEL = re.compile("")
 
-# Models that answer 400 to any temperature of ours: https://docs.claude.com/en/api, OpenAI's reasoning models.
+# These answer any temperature with a 400: all of Anthropic's current API, and OpenAI's that reason.
 _NO_TEMPERATURE = {
     "anthropic": _EVERY_MODEL,
     "openai": re.compile(r"(ft:)?(o\d|gpt-([5-9]|\d\d))"),

@@ -64,7 +64,9 @@ def fault_of(exc: Exception, party: Party, prompt: Prompt) -> ProviderFault:
     error = _transport_error(exc)
     if error is not None:
         return _unreached(error, party)
-    if isinstance(exc, ValueError | KeyError | TypeError | AttributeError | LookupError):
+    if isinstance(exc, UnicodeEncodeError):
+        return ProviderFault("permanent", "the prompt holds half a character, which cannot be sent")
+    if isinstance(exc, ValueError | TypeError | AttributeError | LookupError):
         return ProviderFault("ambiguous", f"{party.name} sent a reply that cannot be read ({_type(exc)})")
     return ProviderFault("ambiguous", f"the call to {party.name} failed unexpectedly ({_type(exc)})")
 

@@ -15,9 +15,12 @@ from evalq.providers.faults import FaultsOf, Party
 from evalq.providers.keys import read_key
 from evalq.providers.reading import (
     States,
+    a_name,
+    an_account,
     an_object,
     elapsed_ms,
     joined_text,
+    read_list,
     read_object,
     shown,
     state_of,
@@ -46,9 +49,9 @@ class GoogleAdapter:
     """Asks generateContent for the raw reply: the SDK's own reading of it costs more than the call."""
 
     def __init__(self, judge: GoogleJudge, environ: Mapping[str, str]) -> None:
-        key = read_key(judge, environ) or ""
+        key = read_key(judge, environ)
         self._judge = judge
-        self._party = Party("google", judge.key_name, (key,))
+        self._party = Party("google", judge.key_name, (key,) if key else ())
         with _lock:
             self._client = _sdk_client(key, judge.base_url or _URL, round(judge.deadline_s * 1000))
         self._check_params()
@@ -70,13 +73,12 @@ class GoogleAdapter:
             _config(google_config(self._judge, Prompt("", "", 1, About("", ""))), {})
         except ValidationError as exc:
             names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
-            raise ProviderFault(
-                "fatal", f"{self._judge.name} has params that Google does not take: {names}"
-            ) from None
+            message = f"{self._judge.name} has params that Google's SDK does not take: {names}"
+            raise ProviderFault("fatal", message) from None
 
 
 @lru_cache(maxsize=64)
-def _sdk_client(key: str, base_url: str, timeout_ms: int) -> "genai.Client":
+def _sdk_client(key: str | None, base_url: str, timeout_ms: int) -> "genai.Client":
     """One for all: it reads the system's certificates, though it has no use for them here."""
     from google import genai
     from google.genai import types
@@ -108,24 +110,22 @@ def _config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateCont
 def _completion(reply: str, latency_ms: int) -> Completion:
     body = read_object(reply)
     state, text = _answer(body)
-    request_id = body.get("responseId")
     return Completion(
         state,
         text,
-        _usage(an_object(body.get("usageMetadata"))),
+        _usage(an_account(body.get("usageMetadata"))),
         latency_ms,
-        model=body.get("modelVersion"),
-        request_id=request_id if isinstance(request_id, str) else None,
+        model=a_name(body.get("modelVersion")),
+        request_id=a_name(body.get("responseId")),
     )
 
 
 def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
     if an_object(body.get("promptFeedback")).get("blockReason"):
         return "blocked", ""
-    candidates = body.get("candidates")
+    # An empty list is left out on the wire: the account is what tells silence from another's reply.
+    candidates = read_list({"candidates": []} | body if "usageMetadata" in body else body, "candidates")
     if not candidates:
-        # An empty list is left out on the wire: the account is what tells silence from another's reply.
-        body["usageMetadata"]
         return "empty", ""
     candidate = an_object(candidates[0])
     parts = an_object(candidate.get("content")).get("parts")

@@ -4,43 +4,40 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from evalq.definitions.judge import HttpJudge
+from evalq.definitions.template import check_template, render
 from evalq.errors import ProviderFault
 from evalq.providers.faults import FaultsOf, Party, refused
 from evalq.providers.keys import read_key, read_variable
-from evalq.providers.reading import elapsed_ms
+from evalq.providers.reading import elapsed_ms, read_json
+from evalq.providers.refusals import request_id
 from evalq.providers.transport import call_headers, client
-from evalq.records import Completion, Prompt
+from evalq.records import Completion, CompletionState, Prompt
 
-_MANY = re.compile(r"\*|\.\.|\?|,|:")
+if TYPE_CHECKING:
+    from jsonpath_ng.jsonpath import JSONPath
+
+# Where a path begins to find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`
+_MANY = re.compile(r"\[[^\]]*[*:,?]|\.\*|\.\.")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 
 
 class HttpAdapter:
-    """Sends one request per call; a path that can find several values has their list as its answer."""
+    """Sends one request per call. A path that can find many values has their list as its answer."""
 
     def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
-        from jsonpath_ng import JSONPath, parse
-        from jsonpath_ng.exceptions import JsonPathParserError
-
         self._judge = judge
-        secrets = {
-            name: read_variable(variable, environ, wanted_by=judge.name)
-            for name, variable in judge.headers_env.items()
-        }
-        key = read_key(judge, environ)
-        self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._headers |= {name.lower(): value for name, value in (judge.headers | secrets).items()}
-        self._party = Party(judge.name, _names_of_keys(judge), (*secrets.values(), *((key,) if key else ())))
-        _check_headers(judge, self._headers)
+        self._headers, secrets = _headers(judge, environ)
+        names = [name for name in (judge.key_name, *judge.headers_env.values()) if name]
+        self._party = Party(judge.name, " or ".join(names) or None, secrets)
+        self._finds_many = bool(_MANY.search(judge.answer))
+        self._path = _parsed(judge, judge.answer)
+        self._parent = _parsed(judge, _MANY.split(judge.answer)[0] or "$")
         _check_templates(judge, judge.body)
-        try:
-            self._path: JSONPath = parse(judge.answer)
-        except JsonPathParserError as exc:
-            raise ProviderFault("fatal", f"{judge.name}: answer {judge.answer!r} is not a JSONPath") from exc
 
     def complete(self, prompt: Prompt) -> Completion:
         """One request."""
@@ -48,13 +45,21 @@ class HttpAdapter:
             request = self._request(prompt)
             started = time.perf_counter()
             response = client.send(request)
-            if response.status_code != 200:
+            latency_ms = elapsed_ms(started)
+            if not response.is_success:
                 raise refused(response, self._party, prompt)
-            return self._completion(response, elapsed_ms(started))
+            state, text = self._answer(response)
+            return Completion(
+                state,
+                text,
+                latency_ms=latency_ms,
+                model=self._judge.model,
+                request_id=request_id(response.headers),
+            )
 
     def _request(self, prompt: Prompt) -> httpx2.Request:
-        values = {**prompt.about.inputs, "system": prompt.system, "user": prompt.user}
-        judge, body = self._judge, _filled(self._judge.body, values)
+        judge = self._judge
+        body = _filled(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
         is_query = judge.method == "GET"
         return client.build_request(
             judge.method,
@@ -65,12 +70,73 @@ class HttpAdapter:
             timeout=judge.deadline_s,
         )
 
-    def _completion(self, response: httpx2.Response, latency_ms: int) -> Completion:
-        found = [match.value for match in self._path.find(json.loads(response.content))]
-        answer = found if _MANY.search(self._judge.answer) else found[0] if found else None
+    def _answer(self, response: httpx2.Response) -> tuple[CompletionState, str]:
+        """Nothing where the answer should be is another reply than the one agreed on, not an empty one."""
+        reply = read_json(response.content)
+        found = [match.value for match in self._path.find(reply)]
+        if not found and not (self._finds_many and self._parent.find(reply)):
+            return "malformed", response.text
+        answer = found if self._finds_many else found[0]
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        if not found:
-            state, text = "malformed", response.text
-        else:
-            state = "answered"
-        return Completion(state, text, latency_ms=latency_ms, model=self._judge.model)
+        return ("empty", "") if answer is None or not text.strip() else ("answered", text)
+
+
+def _headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What every request carries, and which of it is secret."""
+    key = read_key(judge, environ)
+    secret = {
+        name: read_variable(of, environ, wanted_by=judge.name) for name, of in judge.headers_env.items()
+    }
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers |= {name.lower(): value for name, value in (judge.headers | secret).items()}
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+            raise ProviderFault("fatal", f"{judge.name}: the header {name!r} cannot be sent as it is written")
+    return headers, tuple(value for value in (key, *secret.values()) if value)
+
+
+def _parsed(judge: HttpJudge, path: str) -> "JSONPath":
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.parser import parse
+
+    try:
+        return parse(path)
+    except JSONPathError:
+        message = (
+            f"{judge.name}: answer {judge.answer!r} is not a JSONPath; write one such as $.choices[0].text"
+        )
+        raise ProviderFault("fatal", message) from None
+
+
+def _check_templates(judge: HttpJudge, body: Any) -> None:
+    if judge.method == "GET" and not isinstance(body, dict):
+        raise ProviderFault("fatal", f"{judge.name}: the body of a GET is its query; write names and values")
+    try:
+        for text in _texts(body):
+            check_template(text)
+    except ValueError as exc:
+        raise ProviderFault("fatal", f"{judge.name}: in its body, {exc}") from None
+
+
+def _texts(body: Any) -> list[str]:
+    if isinstance(body, str):
+        return [body]
+    items = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return [text for item in items for text in _texts(item)]
+
+
+def _filled(body: Any, values: Mapping[str, Any]) -> Any:
+    """The body with every string in it filled in; the names of its members stay."""
+    if isinstance(body, str):
+        return _rendered(body, values)
+    if isinstance(body, dict):
+        return {name: _filled(item, values) for name, item in body.items()}
+    return [_filled(item, values) for item in body] if isinstance(body, list) else body
+
+
+def _rendered(template: str, values: Mapping[str, Any]) -> str:
+    try:
+        return render(template, values)
+    except KeyError as exc:
+        message = f"the body asks for {{{exc.args[0]}}}, which this case does not have among its inputs"
+        raise ProviderFault("permanent", message) from None

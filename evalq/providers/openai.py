@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 
@@ -12,6 +12,8 @@ from evalq.providers.faults import FaultsOf, Party
 from evalq.providers.keys import read_key
 from evalq.providers.reading import (
     States,
+    a_name,
+    an_account,
     an_object,
     elapsed_ms,
     joined_text,
@@ -25,9 +27,6 @@ from evalq.providers.reading import (
 from evalq.providers.refusals import request_id
 from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
-
-if TYPE_CHECKING:
-    pass
 
 _URLS = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
 _NO_KEY = "none"
@@ -45,7 +44,7 @@ class OpenAIAdapter:
         key = read_key(judge, environ)
         self._judge = judge
         self._party = Party(judge.provider, judge.key_name, (key,) if key else ())
-        self._client: openai.OpenAI = openai.OpenAI(
+        self._client = openai.OpenAI(
             api_key=key or _NO_KEY,
             base_url=judge.base_url or _URLS[judge.provider],
             timeout=judge.deadline_s,
@@ -71,9 +70,9 @@ class OpenAIAdapter:
         return Completion(
             state,
             text,
-            _usage(an_object(body.get("usage")), is_additive=self._judge.provider == "xai"),
+            _usage(an_account(body.get("usage")), is_additive=self._judge.provider == "xai"),
             latency_ms,
-            model=body.get("model"),
+            model=a_name(body.get("model")),
             request_id=request_id(response.headers),
             rate_hints=rate_hints(response.headers, _LIMITS),
         )

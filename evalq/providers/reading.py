@@ -9,10 +9,25 @@ from evalq.records import CompletionState, RateHints
 
 States = Mapping[str, CompletionState]
 
+_MOST_TOKENS = 2**31 - 1
+_LONGEST_NAME = 200
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def read_json(data: str | bytes) -> Any:
+    """Strict JSON; ValueError for anything else: paid for perhaps, but unreadable."""
+    return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
+
 
 def read_object(data: str | bytes) -> dict[str, Any]:
-    """The JSON object of a reply; ValueError or TypeError for anything else: paid perhaps, but unreadable."""
-    found = json.loads(data)
+    """The JSON object of a reply; ValueError or TypeError for anything else."""
+    found = read_json(data)
     if not isinstance(found, dict):
         raise TypeError("the reply is not a JSON object")
     return found
@@ -60,12 +75,34 @@ def an_object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def a_name(value: object) -> str | None:
+    """The value if it can stand for a model or a request, in a table or on a screen."""
+    return (
+        value if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable() else None
+    )
+
+
+def an_account(value: object) -> dict[str, Any]:
+    """A provider's own account of the tokens as it came, less what no database can hold."""
+    return {name: _kept(item) for name, item in an_object(value).items() if a_name(name)}
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, dict):
+        return an_account(value)
+    if isinstance(value, list):
+        return [_kept(item) for item in value]
+    return a_name(value) if isinstance(value, str) else value
+
+
 def tokens(usage: Mapping[str, Any], *path: str) -> int:
     """A count in a provider's account; 0 where it is silent or talks nonsense."""
     value: object = usage
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return min(max(value, 0), _MOST_TOKENS)
 
 
 def rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:

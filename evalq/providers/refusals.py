@@ -66,7 +66,7 @@ def read_refusal(response: httpx2.Response, *, private: tuple[str, ...]) -> Refu
         message=message,
         retry_after_s=_retry_after_s(response.headers) or _retry_info_s(details),
         request_id=request_id(response.headers),
-        is_account=status in (400, 402, 403, 429) and (_is_account(codes, words) or _is_spent_today(details)),
+        is_account=status in (400, 402, 403, 429) and _is_account(codes, words, details),
         is_bad_key=status in (400, 401, 403) and bool(_BAD_KEY.search(words)),
         is_content_policy=status in (400, 403) and bool(_CONTENT_POLICY.search(words)),
     )
@@ -116,14 +116,14 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_account(codes: list[str], words: str) -> bool:
-    return not _ACCOUNT_CODES.isdisjoint(codes) or bool(_ACCOUNT.search(words))
-
-
-def _is_spent_today(details: list[dict[str, Any]]) -> bool:
-    """Google's daily quota comes with a delay of seconds that nobody should wait for."""
-    violations = [entry for detail in details for entry in _list(detail.get("violations"))]
-    return any(isinstance(entry, dict) and "PerDay" in str(entry.get("quotaId")) for entry in violations)
+def _is_account(codes: list[str], words: str, details: list[dict[str, Any]]) -> bool:
+    if not _ACCOUNT_CODES.isdisjoint(codes) or _ACCOUNT.search(words):
+        return True
+    # Google names the quota. The daily one comes with a delay of seconds that nobody should wait for; a 429
+    # that speaks of billing, but neither of a quota nor of a delay, is about the account.
+    quotas = [str(entry) for detail in details for entry in _list(detail.get("violations"))]
+    is_billing = "check your plan and billing" in words and _retry_info_s(details) is None
+    return any("PerDay" in quota for quota in quotas) or (is_billing and not quotas)
 
 
 def _retry_after_s(headers: httpx2.Headers) -> float | None:

@@ -71,6 +71,9 @@ class Client(httpx2.Client):
     def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """One request, one answer read to its end."""
         call.begin(request.extensions.get("timeout", {}).get("read") or _DEFAULT_DEADLINE_S)
+        if request.url.userinfo:
+            name, password = request.url.username, request.url.password
+            request.headers.update(urllib3.make_headers(basic_auth=f"{name}:{password}"))
         try:
             return self._exchange(request)
         except HTTPError as exc:

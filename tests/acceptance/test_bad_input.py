@@ -1,6 +1,8 @@
 """Whatever the user can mend ends with one clear message, its own exit code, and no traceback."""
 
 import re
+import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -99,13 +101,24 @@ def test_a_frozen_set_is_refused(messy: Any, eval_set: str) -> None:
     assert "frozen holdout" in complaint(messy, 5, *bake("knowledge_audit", eval_set))
 
 
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port of this machine that is taken, and on which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
 @pytest.mark.parametrize("arguments", [BAKE, ("runs",), ("inspect", "last"), ("schema", "apply")])
 def test_an_unreachable_database_is_named_without_its_password(
-    new_project: Any, arguments: tuple[str, ...]
+    new_project: Any, closed_port: int, arguments: tuple[str, ...]
 ) -> None:
-    url = "postgresql://someone:s3cr3t-pw@127.0.0.1:1/evalq?connect_timeout=2"
-    project = new_project(EVALQ_DATABASE_URL=url, EVALQ_BROKER_URL="redis://:s3cr3t-pw@127.0.0.1:1/0")
-    message = complaint(project, 6, *arguments)
+    place = f"127.0.0.1:{closed_port}"
+    urls = {
+        "EVALQ_DATABASE_URL": f"postgresql://someone:s3cr3t-pw@{place}/evalq",
+        "EVALQ_BROKER_URL": f"redis://:s3cr3t-pw@{place}/0",
+    }
+    message = complaint(new_project(**urls), 6, *arguments)
     assert "the database cannot be reached" in message
     assert "check EVALQ_DATABASE_URL" in message
     assert "s3cr3t" not in message
