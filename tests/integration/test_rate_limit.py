@@ -35,8 +35,8 @@ def gatekeeper(broker: Broker, waits: list[float]) -> Gatekeeper:
     return Gatekeeper(broker, sleep=waits.append)
 
 
-def answered(usage: Usage = Usage(100, 100), **fields: Any) -> Completion:
-    return Completion("answered", "x", usage, **fields)
+def answered(usage: Usage | None = None, **fields: Any) -> Completion:
+    return Completion("answered", "x", usage or Usage(100, 100), **fields)
 
 
 def test_a_gate_without_limits_makes_nobody_wait(
@@ -142,12 +142,14 @@ def test_a_long_closure_gives_the_slot_back(gatekeeper: Gatekeeper, judge: Judge
 
 
 def test_a_queue_longer_than_a_slot_may_wait_gives_the_slot_back(
-    gatekeeper: Gatekeeper, judge: Judge
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
 ) -> None:
-    slow = judge(rpm=6.0)
+    slow = judge(rpm=6.0)  # one in ten seconds
+    for _ in range(3):
+        gatekeeper.take(slow, prompt())
     with pytest.raises(PutBack):
-        for _ in range(10):
-            gatekeeper.take(slow, prompt())
+        gatekeeper.take(slow, prompt())
+    assert waits == pytest.approx([9, 19], abs=SLACK)
 
 
 def test_limits_are_learned_from_headers(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
