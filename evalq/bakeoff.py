@@ -17,7 +17,7 @@ from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import InputError, Problem
 from evalq.grading.judge_model import check_rubric
 from evalq.holdout import refuse_holdout
-from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap
+from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, Progress
 from evalq.session import Session
@@ -27,6 +27,7 @@ from evalq.store.database import Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
 
+_RESUMABLE: list[BakeOffState] = ["paused", "capped", "cancelled"]
 _POLL_S = 0.25
 _REAP_EVERY_S = 2.0
 _DRAIN_S = 120.0
@@ -43,6 +44,8 @@ class Request:
     grader_model: str | None = None
     samples: int = 1
     seed: int = 0
+    allow_unpriced: bool = False
+    only_first_case: bool = False
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
@@ -57,22 +60,29 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     grader = _grader_name(task)
     if grader:
         check_rubric(task, loaded.evalset.cases[0])
+    cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
+    judges = pick(request.judges or task.default_judges, known)
+    graders = pick([grader], known) if grader else []
+    if not request.allow_unpriced:
+        refuse_unpriced([*judges, *graders])
     return make_plan(
         task,
-        loaded.evalset,
-        pick(request.judges or task.default_judges, known),
-        grader=pick([grader], known)[0] if grader else None,
+        loaded.evalset.model_copy(update={"cases": cases}),
+        judges,
+        grader=graders[0] if graders else None,
         seed=_seed(request),
         samples=_samples(request),
     )
 
 
-def start(session: Session, broker: Broker, plan: Plan, *, cap_usd: Decimal, root: Path) -> int:
+def start(
+    session: Session, broker: Broker, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off"
+) -> int:
     """Record the bake-off, then publish its first jobs; return its id."""
     refuse_over_cap(plan, cap_usd)
-    bakeoff_id = bakeoffs.record(
-        session.db, plan, cap_usd=cap_usd, run_type="bake-off", git_sha=_git_sha(root)
-    )
+    if session.settings.caps is not None:
+        bakeoffs.set_daily_caps(session.db, session.settings.caps.scopes())
+    bakeoff_id = bakeoffs.record(session.db, plan, cap_usd=cap_usd, run_type=run_type, git_sha=_git_sha(root))
     enqueue.open_chords(session.db, broker, bakeoff_id)
     enqueue.pump_all(session.db, broker)
     return bakeoff_id
@@ -82,7 +92,8 @@ def restart(db: Database, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal |
     """Go on with a stopped bake-off: what has ended stays, the rest is published again."""
     if cap_usd is not None:
         bakeoffs.set_cap(db, bakeoff_id, cap_usd)
-    bakeoffs.move(db, bakeoff_id, "running", from_states=["paused", "capped", "cancelled"])
+    states = [*_RESUMABLE, "concluded"] if bakeoffs.is_incomplete(db, bakeoff_id) else _RESUMABLE
+    bakeoffs.move(db, bakeoff_id, "running", from_states=states)
     bakeoffs.reopen(db, bakeoff_id)
     enqueue.pump_all(db, broker)
 

@@ -61,6 +61,7 @@ class Broker:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
+        self._scripts: dict[str, Any] = {}
 
     def ping(self) -> str:
         """The server's version; raises Unreachable when it is away."""
@@ -76,6 +77,31 @@ class Broker:
         """Messages waiting in a queue."""
         with _reachable():
             return int(self._app.backend.client.llen(queue))
+
+    def run_script(self, text: str, keys: list[str], args: list[Any]) -> Any:
+        """Run a Lua script atomically at the broker."""
+        if text not in self._scripts:
+            self._scripts[text] = self._app.backend.client.register_script(text)
+        with _reachable():
+            return self._scripts[text](keys=keys, args=args)
+
+    def gates(self) -> dict[str, dict[str, str]]:
+        """What the limiter knows of each gate."""
+        client = self._app.backend.client
+        with _reachable():
+            names = sorted(
+                key.decode() for key in client.scan_iter(match="evalq:gate:*", count=1000, _type="HASH")
+            )
+            return {name.removeprefix("evalq:gate:"): _text(client.hgetall(name)) for name in names}
+
+    def waiting_at(self, gate: str) -> tuple[int, int]:
+        """How many calls are in flight at a gate, and how many callers wait."""
+        client = self._app.backend.client
+        with _reachable():
+            now_ms = client.time()[0] * 1000
+            calls = client.zcount(f"evalq:gate:{gate}:calls", now_ms, "+inf")
+            waiting = client.zcount(f"evalq:gate:{gate}:waiting", now_ms, "+inf")
+            return int(calls), int(waiting)
 
     def send(self, name: str, *args: object) -> None:
         """Ask a control worker for something."""
@@ -95,6 +121,10 @@ class Broker:
                 if job.run_id not in templates:
                     templates[job.run_id] = _Template(self._app, job)
                 templates[job.run_id].publish(producer, job)
+
+
+def _text(fields: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in fields.items()}
 
 
 class _Template:

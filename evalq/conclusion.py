@@ -29,6 +29,14 @@ def conclude(db: Database, run_id: int) -> bool:
     return True
 
 
+def conclude_paused(db: Database, bakeoff_id: int) -> None:
+    """Conclude a bake-off whose last judges were paused: there is nothing left to run."""
+    with db.transaction() as tx:
+        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
+        if _bakeoff(tx, bakeoff_id).state == "running" and _is_last(tx, bakeoff_id):
+            _write_bakeoff(tx, bakeoff_id)
+
+
 def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
     """A bake-off's result as of now; of a concluded one it is what was written then."""
     return summarise(bakeoffs.get(db, bakeoff_id), bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id))

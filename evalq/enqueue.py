@@ -4,9 +4,6 @@ from evalq.broker import Broker
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 
-WINDOW = 4096
-"""Messages out at once for a gate without limits."""
-
 
 def open_chords(db: Database, broker: Broker, bakeoff_id: int) -> None:
     """Set up the chord of every run of a bake-off."""
@@ -34,4 +31,4 @@ def pump_all(db: Database, broker: Broker) -> int:
 
 def _take(db: Database, gate: str) -> list[jobs.QueuedJob]:
     with db.transaction() as tx:
-        return jobs.queue_window(tx, gate, window=WINDOW)
+        return jobs.queue_window(tx, gate)

@@ -32,6 +32,8 @@ class BakeOffRow:
     created_at: datetime
     read_at: datetime
     result: str | None
+    prices_as_of: str | None = None
+    stop_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class RunRow:
     gate: str
     n_jobs: int
     state: str
+    pause_reason: str | None = None
 
 
 @dataclass(frozen=True)

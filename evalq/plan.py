@@ -1,5 +1,6 @@
 """The plan of a bake-off: who is asked what, in which order, and what it may cost."""
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,13 @@ from evalq.grading.judge_model import MAX_FINDINGS, verdict_prompt
 from evalq.pricing import estimate_usd, price_of, worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Prompt
+
+WINDOW_S = 20
+LARGEST_WINDOW = 4096
+"""Messages out at once for a gate without limits."""
+
+_SMALLEST_WINDOW = 4
+_USUAL_FINDING_CHARACTERS = 400
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,13 @@ class Plan:
     samples: int
     estimate_usd: Decimal
     worst_usd: Decimal
+    prices_as_of: str | None = None
+
+    def window(self, judge: JudgeConfig) -> int:
+        """Messages out at once for a judge's gate: about twenty seconds of its limits."""
+        characters = [len(answer_prompt(self.task, case).user) for case in self.evalset.cases[:20]]
+        tokens = max(1, (len(self.task.system_prompt) + sum(characters) // len(characters)) // 4)
+        return window(judge, input_tokens=tokens, output_tokens=self.task.max_tokens)
 
     @property
     def scorer(self) -> str:
@@ -68,18 +83,33 @@ def make_plan(
     seed: int = 0,
     samples: int = 1,
 ) -> Plan:
-    """Price and order a bake-off. A judge without a price is refused: no cap could hold."""
-    everyone = (*judges, *((grader,) if grader else ()))
-    unpriced = [judge.name for judge in everyone if price_of(judge) is None]
-    if unpriced:
-        raise InputError(
-            *(
-                Problem(f"judge {name!r} has no price", "add price: under it in evalq.yaml")
-                for name in unpriced
-            )
-        )
+    """Price and order a bake-off."""
     estimate, worst = _costs(task, evalset, judges, grader)
     return Plan(task, evalset, tuple(judges), grader, seed, samples, estimate * samples, worst * samples)
+
+
+def refuse_unpriced(judges: Sequence[JudgeConfig]) -> None:
+    """Refuse judges without a known price: no cap could hold for them."""
+    remedy = "add price: under it in evalq.yaml, or allow it with --allow-unpriced"
+    problems = [Problem(f"judge {j.name!r} has no price", remedy) for j in judges if price_of(j) is None]
+    if problems:
+        raise InputError(*problems)
+
+
+def window(judge: JudgeConfig, *, input_tokens: int, output_tokens: int) -> int:
+    """How many messages a gate may have out: enough to keep it busy, too few to fill the slots of others."""
+    a_minute = [
+        rate
+        for rate in (
+            judge.rpm,
+            judge.input_tpm and judge.input_tpm / input_tokens,
+            judge.output_tpm and judge.output_tpm / output_tokens,
+        )
+        if rate
+    ]
+    by_rate = [math.ceil(min(a_minute) / 60 * WINDOW_S)] if a_minute else []
+    at_once = [judge.concurrency * 2] if judge.concurrency else []
+    return max(_SMALLEST_WINDOW, min([*by_rate, *at_once, LARGEST_WINDOW]))
 
 
 def apply_scorer(task: TaskConfig, scorer: ScorerMode | None, grader_model: str | None) -> TaskConfig:
@@ -121,12 +151,13 @@ def _costs(
         estimate += sum((estimate_usd(judge, prompt) for judge in judges), Decimal(0))
         worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
         if grader:
-            verdict = verdict_prompt(task, case, _stand_in(task, prompt))
-            estimate += estimate_usd(grader, verdict) * len(judges)
-            worst += worst_case_usd(grader, verdict) * len(judges) * MAX_FINDINGS
+            usual, longest = _graded_texts(task, prompt)
+            estimate += estimate_usd(grader, verdict_prompt(task, case, usual)) * len(judges)
+            worst += worst_case_usd(grader, verdict_prompt(task, case, longest)) * len(judges) * MAX_FINDINGS
     return estimate, worst
 
 
-def _stand_in(task: TaskConfig, prompt: Prompt) -> str:
-    """Text as long as what a grader may have to read."""
-    return "x" * min(task.max_tokens * 4, len(prompt.user) * 4)
+def _graded_texts(task: TaskConfig, prompt: Prompt) -> tuple[str, str]:
+    """Text as long as what a grader usually reads, and as the longest it may have to read."""
+    longest = min(task.max_tokens * 4, len(prompt.user) * 4)
+    return "x" * min(_USUAL_FINDING_CHARACTERS, longest), "x" * longest

@@ -34,15 +34,16 @@ SELECT body::text AS body FROM definitions WHERE sha256 = %(sha256)s;
 -- add_bakeoff --
 -- Record a bake-off.
 INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
-                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha)
+                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha, prices_as_of)
 VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
-        %(eval_set_sha)s, %(grader_sha)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s)
+        %(eval_set_sha)s, %(grader_sha)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
+        %(prices_as_of)s)
 RETURNING id;
 
 -- add_run --
 -- Record one judge's run of a bake-off.
-INSERT INTO runs (bakeoff_id, judge, vendor, provider, gate, judge_sha, n_jobs)
-VALUES (%(bakeoff_id)s, %(judge)s, %(vendor)s, %(provider)s, %(gate)s, %(judge_sha)s, %(n_jobs)s)
+INSERT INTO runs (bakeoff_id, judge, vendor, provider, gate, judge_sha, n_jobs, window_size)
+VALUES (%(bakeoff_id)s, %(judge)s, %(vendor)s, %(provider)s, %(gate)s, %(judge_sha)s, %(n_jobs)s, %(window_size)s)
 RETURNING id;
 
 -- copy_cases --
@@ -56,7 +57,8 @@ COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position) FROM STDIN;
 -- bakeoff --
 -- One bake-off.
 SELECT id, uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha, eval_set_sha, seed,
-       samples, state, cap_usd, reserved_usd, spent_usd, created_at, now() AS read_at, result::text AS result
+       samples, state, cap_usd, reserved_usd, spent_usd, prices_as_of, stop_reason, created_at, now() AS read_at,
+       result::text AS result
 FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
 -- bakeoff_ids --
@@ -73,7 +75,7 @@ FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- runs --
 -- The runs of a bake-off in the order its judges were named.
-SELECT id, judge, vendor, provider, gate, n_jobs, state FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
+SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
 
 -- run --
 -- One run, to conclude it.
@@ -85,8 +87,8 @@ UPDATE bakeoffs SET state = %(state)s WHERE id = %(bakeoff_id)s AND state = ANY(
 
 -- gates_with_ready_jobs --
 -- The gates that have jobs to publish now.
-SELECT DISTINCT j.gate FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
-WHERE j.state = 'ready' AND j.not_before <= now() AND b.state = 'running' ORDER BY j.gate;
+SELECT DISTINCT j.gate FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id JOIN runs r ON r.id = j.run_id
+WHERE j.state = 'ready' AND j.not_before <= now() AND b.state = 'running' AND r.state = 'running' ORDER BY j.gate;
 
 -- lock_gate --
 -- One pump per gate at a time, until the transaction ends.
@@ -94,15 +96,19 @@ SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
 
 -- queue_window --
 -- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
-WITH room AS (
-    -- Messages of a stopped bake-off are dropped by whoever receives them: they take no room.
-    SELECT greatest(%(window)s - count(*), 0) AS n FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
-    WHERE j.gate = %(gate)s AND j.state IN ('queued', 'leased') AND (j.state = 'leased' OR b.state = 'running')
+WITH open AS (
+    SELECT r.id, r.window_size FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
+    WHERE r.gate = %(gate)s AND r.state = 'running' AND b.state = 'running'
+), room AS (
+    -- Messages of a stopped run are dropped by whoever receives them: they take no room.
+    SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
+    FROM jobs j LEFT JOIN open ON open.id = j.run_id
+    WHERE j.gate = %(gate)s AND (j.state = 'leased' OR j.state = 'queued' AND open.id IS NOT NULL)
 ), next AS (
-    SELECT j.id, row_number() OVER (ORDER BY j.position, j.id) AS place
-    FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
-    WHERE j.gate = %(gate)s AND j.state = 'ready' AND j.not_before <= now() AND b.state = 'running'
-    ORDER BY j.position, j.id LIMIT (SELECT n FROM room)
+    SELECT j.id, row_number() OVER (ORDER BY j.priority, j.position, j.id) AS place
+    FROM jobs j JOIN open ON open.id = j.run_id
+    WHERE j.gate = %(gate)s AND j.state = 'ready' AND j.not_before <= now()
+    ORDER BY j.priority, j.position, j.id LIMIT (SELECT n FROM room)
 )
 UPDATE jobs j SET state = 'queued', queued_at = now(),
        refill = next.place = (SELECT max(place) + 1 FROM next) / 2
@@ -117,7 +123,7 @@ WITH claimed AS (
            lease_until = now() + make_interval(secs => %(lease_s)s)
     FROM runs r, bakeoffs b
     WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
-      AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND j.lease_until < now())
+      AND r.state = 'running' AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND j.lease_until < now())
       AND j.not_before <= now()
     RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.refill,
               r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed
@@ -141,20 +147,31 @@ UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
 WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
 
 -- reserve --
--- Set a call's worst case aside under the cap and open its journal row; no row: no room, or not running.
-WITH room AS (
-    UPDATE bakeoffs SET reserved_usd = reserved_usd + %(usd)s
-    WHERE id = %(bakeoff_id)s AND spent_usd + reserved_usd + %(usd)s <= cap_usd
-      AND (state = 'running' OR state IN ('paused', 'capped') AND %(purpose)s = 'grade')
-    RETURNING id
-)
-INSERT INTO call_journal (bakeoff_id, job_id, purpose, judge, provider, attempt, state, reserved_usd)
-SELECT id, %(job_id)s, %(purpose)s, %(judge)s, %(provider)s, %(attempt)s, 'sent', %(usd)s FROM room
+-- Set a call's worst case aside under every cap and open its journal row, or say what refuses it.
+SELECT call_id, refusal FROM reserve_call(%(bakeoff_id)s, %(job_id)s, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
+    %(key)s, %(attempt)s, %(usd)s, %(margin)s);
+
+-- cap_bakeoff --
+-- Stop a bake-off at a cap, saying which.
+UPDATE bakeoffs SET state = 'capped', stop_reason = %(reason)s WHERE id = %(bakeoff_id)s AND state = 'running'
 RETURNING id;
 
--- budget --
--- Why a reservation found no room.
-SELECT state, cap_usd, reserved_usd, spent_usd FROM bakeoffs WHERE id = %(bakeoff_id)s;
+-- set_spending_cap --
+-- A daily cap; its day so far is summed up from the journal when it is new.
+WITH cap AS (
+    INSERT INTO spending_caps (scope, cap_usd) VALUES (%(scope)s, %(cap_usd)s)
+    ON CONFLICT (scope) DO UPDATE SET cap_usd = excluded.cap_usd RETURNING scope
+)
+INSERT INTO spending (scope, day, reserved_usd, spent_usd)
+SELECT cap.scope, (now() AT TIME ZONE 'UTC')::date,
+       coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0), coalesce(sum(c.cost_usd), 0)
+FROM cap LEFT JOIN call_journal c ON (cap.scope = 'day' OR cap.scope = 'provider:' || c.provider)
+     AND c.reserved_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+GROUP BY cap.scope ON CONFLICT DO NOTHING;
+
+-- drop_spending_caps --
+-- Daily caps that the settings no longer name.
+DELETE FROM spending_caps WHERE scope <> ALL(%(scopes)s);
 
 -- settle --
 -- Close a call: its price replaces its reservation; an answer is stored in the same statement.
@@ -163,10 +180,14 @@ WITH call AS (
            request_id = %(request_id)s, latency_ms = %(latency_ms)s, fault_kind = %(fault_kind)s,
            fault_message = %(fault_message)s, settled_at = now()
     WHERE id = %(call_id)s AND state = 'sent'
-    RETURNING bakeoff_id, job_id, purpose, reserved_usd, cost_usd
+    RETURNING bakeoff_id, job_id, purpose, provider, reserved_usd, cost_usd, reserved_at
 ), paid AS (
     UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - call.reserved_usd, spent_usd = b.spent_usd + call.cost_usd
     FROM call WHERE b.id = call.bakeoff_id
+), counted AS (
+    UPDATE spending s SET reserved_usd = s.reserved_usd - call.reserved_usd, spent_usd = s.spent_usd + call.cost_usd
+    FROM call
+    WHERE s.day = (call.reserved_at AT TIME ZONE 'UTC')::date AND s.scope IN ('day', 'provider:' || call.provider)
 )
 INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
                          cost_usd)
@@ -174,6 +195,26 @@ SELECT job_id, %(completion_state)s, %(answer)s, %(model)s, %(request_id)s, %(in
        %(usage)s, %(latency_ms)s, cost_usd
 FROM call WHERE purpose = 'answer' AND %(completion_state)s::text IS NOT NULL
 ON CONFLICT (job_id) DO NOTHING;
+
+-- tries --
+-- The calls made so far for one question of a job.
+SELECT count(*) AS made, count(*) FILTER (WHERE state IN ('sent', 'unknown')) AS ambiguous
+FROM call_journal WHERE job_id = %(job_id)s AND key = %(key)s;
+
+-- close_lost_calls --
+-- Calls in flight of a worker that lost its job: perhaps billed, so their reservations count as spent.
+WITH lost AS (
+    UPDATE call_journal SET state = 'unknown', cost_usd = reserved_usd, fault_kind = 'ambiguous',
+           fault_message = 'the worker was lost with the call in flight', settled_at = now()
+    WHERE job_id = %(job_id)s AND state = 'sent' RETURNING bakeoff_id, provider, reserved_usd, reserved_at
+), paid AS (
+    UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - t.usd, spent_usd = b.spent_usd + t.usd
+    FROM (SELECT bakeoff_id, sum(reserved_usd) AS usd FROM lost GROUP BY bakeoff_id) t WHERE b.id = t.bakeoff_id
+)
+UPDATE spending s SET reserved_usd = s.reserved_usd - t.usd, spent_usd = s.spent_usd + t.usd
+FROM (SELECT scope, (reserved_at AT TIME ZONE 'UTC')::date AS day, sum(reserved_usd) AS usd
+      FROM lost, unnest(ARRAY['day', 'provider:' || provider]) AS scope GROUP BY 1, 2) t
+WHERE s.scope = t.scope AND s.day = t.day;
 
 -- finish_job --
 -- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
@@ -292,8 +333,16 @@ VALUES (%(a)s, %(b)s, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s) ON CONFLICT DO 
 -- Mark a run as concluded; no row when it was already.
 UPDATE runs SET state = 'concluded' WHERE id = %(run_id)s AND state = 'running' RETURNING id;
 
+-- pause_run --
+-- Stop one judge, saying why; the others go on.
+UPDATE runs SET state = 'paused', pause_reason = %(reason)s WHERE id = %(run_id)s AND state = 'running' RETURNING id;
+
+-- reopen_runs --
+-- On resume: judges that were stopped go on.
+UPDATE runs SET state = 'running', pause_reason = NULL WHERE bakeoff_id = %(bakeoff_id)s AND state = 'paused';
+
 -- running_runs --
--- How many runs of a bake-off have not concluded.
+-- How many runs of a bake-off are still on their way; a paused one is not.
 SELECT count(*) AS n FROM runs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'running';
 
 -- conclude_bakeoff --
@@ -357,3 +406,34 @@ JOIN outcomes o ON o.bakeoff_id = b.id AND o.case_id = c.case_id
 JOIN runs r ON r.id = o.run_id
 WHERE b.id = %(bakeoff_id)s
 GROUP BY c.eval_set_sha, c.case_id ORDER BY c.ordinal;
+
+-- unconcluded_bakeoffs --
+-- Bake-offs that have nothing left to run but are not concluded: their last run was paused.
+SELECT b.id FROM bakeoffs b WHERE b.state = 'running'
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bakeoff_id = b.id AND r.state = 'running') ORDER BY b.id;
+
+-- calls --
+-- The calls of a bake-off, one row per attempt, in order.
+SELECT c.id, r.judge AS run, j.case_id, j.sample, c.purpose, c.judge, c.provider, c.model, c.key, c.attempt, c.state,
+       c.reserved_usd, c.cost_usd, c.usage, c.request_id, c.fault_kind, c.fault_message, c.latency_ms, c.reserved_at,
+       c.sent_at, c.settled_at
+FROM call_journal c JOIN jobs j ON j.id = c.job_id JOIN runs r ON r.id = j.run_id
+WHERE c.bakeoff_id = %(bakeoff_id)s AND (%(case_id)s::text IS NULL OR j.case_id = %(case_id)s)
+  AND (%(judge)s::text IS NULL OR r.judge = %(judge)s)
+ORDER BY c.id LIMIT %(limit)s;
+
+-- costs --
+-- Dollars since an instant, by judge, provider, purpose and day.
+SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.purpose, count(*) AS calls,
+       count(*) FILTER (WHERE c.state = 'unknown') AS unknown, coalesce(sum(c.cost_usd), 0) AS cost_usd,
+       coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS in_flight_usd
+FROM call_journal c WHERE c.reserved_at >= %(since)s
+GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, cost_usd DESC, 2, 3, 4;
+
+-- smoke_answers --
+-- What each judge of a bake-off said to its first case, answered or not.
+SELECT DISTINCT ON (r.id) r.judge, k.state AS completion_state, k.answer, k.latency_ms, k.input_tokens,
+       k.output_tokens, k.cost_usd, o.message
+FROM runs r JOIN jobs j ON j.run_id = r.id
+LEFT JOIN completions k ON k.job_id = j.id LEFT JOIN outcomes o ON o.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id, j.position;

@@ -23,6 +23,7 @@ class About:
     sample: int = 1
     seed: int = 0
     attempt: int = 1
+    call_key: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     expected: Mapping[str, Any] = field(default_factory=dict)
     stratum: Mapping[str, str] = field(default_factory=dict)

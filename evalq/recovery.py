@@ -3,7 +3,7 @@
 import logging
 
 from evalq.broker import Broker
-from evalq.conclusion import conclude
+from evalq.conclusion import conclude, conclude_paused
 from evalq.enqueue import pump_all
 from evalq.queues import call_queue
 from evalq.store.database import Database
@@ -20,6 +20,8 @@ def reap(db: Database, broker: Broker) -> None:
     pump_all(db, broker)
     for row in db.rows("concludable_runs"):
         conclude(db, row["id"])
+    for row in db.rows("unconcluded_bakeoffs"):
+        conclude_paused(db, row["id"])
 
 
 def _reopen(db: Database, broker: Broker) -> None:

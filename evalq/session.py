@@ -23,6 +23,7 @@ class Session:
     db: Database
     broker_url: str
     is_embedded: bool
+    settings: Settings
 
     def broker(self) -> "Broker":
         """The broker; Celery is imported by those who publish only."""
@@ -48,7 +49,7 @@ def open_session(settings: Settings, *, fleet: bool = False, cwd: Path | None = 
             apply_schema(db)
         else:
             require_schema(db)
-        yield Session(db, broker_url, is_embedded)
+        yield Session(db, broker_url, is_embedded, settings)
 
 
 @contextmanager

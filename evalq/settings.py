@@ -29,12 +29,25 @@ class Fleet(Definition):
     slots: int = Field(default=64, ge=1, le=1024)
 
 
+class Caps(Definition):
+    """Dollars a day (UTC) over all bake-offs of the fleet: for everything, and for single providers."""
+
+    per_day_usd: Dollars | None = None
+    per_provider_usd: dict[str, Dollars] = Field(default_factory=dict)
+
+    def scopes(self) -> dict[str, Decimal]:
+        """Each cap by the scope it holds for."""
+        day = {} if self.per_day_usd is None else {"day": self.per_day_usd}
+        return day | {f"provider:{name}": cap for name, cap in self.per_provider_usd.items()}
+
+
 class Settings(Definition):
     """What `evalq.yaml` and the environment may say."""
 
     database_url: str | None = None
     broker_url: str | None = None
     max_cost_usd: Dollars = Decimal(5)
+    caps: Caps | None = None
     fleet: Fleet = Fleet()
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     data_dir: Annotated[Path, Field(strict=False)] | None = None
@@ -140,6 +153,8 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_DATABASE_URL": (("database_url",), _text),
     "EVALQ_BROKER_URL": (("broker_url",), _text),
     "EVALQ_MAX_COST_USD": (("max_cost_usd",), _text),
+    "EVALQ_CAPS_PER_DAY_USD": (("caps", "per_day_usd"), _text),
+    "EVALQ_CAPS_PER_PROVIDER_USD": (("caps", "per_provider_usd"), _json),
     "EVALQ_FLEET_PROCESSES": (("fleet", "processes"), _whole_number),
     "EVALQ_FLEET_SLOTS": (("fleet", "slots"), _whole_number),
     "EVALQ_JUDGES": (("judges",), _json),

@@ -10,7 +10,6 @@ from evalq.records import Ask, Prompt
 from evalq.store.database import Database
 from evalq.store.jobs import Job
 
-
 # How fast a grader may be asked does not change what it says.
 _LIMITS = {"rpm", "input_tpm", "output_tpm", "concurrency", "deadline_s", "api_key_env"}
 
@@ -28,6 +27,7 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
         prompt.user,
         prompt.max_tokens,
         prompt.temperature,
+        prompt.reply_schema,
         grader.model_dump(mode="json", exclude={"name", "price", *_LIMITS}),
         PARSER_VERSION,
     ]

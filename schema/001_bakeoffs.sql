@@ -81,6 +81,8 @@ CREATE TABLE bakeoffs (
     state           TEXT NOT NULL DEFAULT 'running'
                     CHECK (state IN ('running', 'paused', 'capped', 'cancelled', 'concluded')),
     cap_usd         NUMERIC(18,10) NOT NULL,
+    prices_as_of    TEXT,
+    stop_reason     TEXT,
     reserved_usd    NUMERIC(18,10) NOT NULL DEFAULT 0,
     spent_usd       NUMERIC(18,10) NOT NULL DEFAULT 0,
     git_sha         TEXT,
@@ -91,6 +93,7 @@ CREATE TABLE bakeoffs (
 COMMENT ON TABLE bakeoffs IS 'Runs started together, and the one budget they share.';
 COMMENT ON COLUMN bakeoffs.uid IS 'Namespace of the queue ids of its jobs, so that two databases may share a broker.';
 COMMENT ON COLUMN bakeoffs.reserved_usd IS 'Worst case of the calls in flight; spent + reserved never exceeds the cap.';
+COMMENT ON COLUMN bakeoffs.stop_reason IS 'Which cap stopped it.';
 COMMENT ON COLUMN bakeoffs.result IS 'The evalq.bakeoff/1 document, written when the last run concludes.';
 ALTER TABLE eval_runs ADD FOREIGN KEY (bakeoff_id) REFERENCES bakeoffs (id);
 
@@ -103,10 +106,14 @@ CREATE TABLE runs (
     gate            TEXT NOT NULL,
     judge_sha       CHAR(64) NOT NULL REFERENCES definitions (sha256),
     n_jobs          INT NOT NULL,
-    state           TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'concluded')),
+    window_size     INT NOT NULL,
+    state           TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'paused', 'concluded')),
+    pause_reason    TEXT,
     UNIQUE (bakeoff_id, judge)
 );
 COMMENT ON TABLE runs IS 'A run on its way; its eval_runs row, once written, has the same id.';
+COMMENT ON COLUMN runs.window_size IS 'Messages out at once for its gate: about twenty seconds of its rate limit.';
+COMMENT ON COLUMN runs.pause_reason IS 'Why this judge alone was stopped: its key, its quota.';
 
 CREATE TABLE jobs (
     id              BIGSERIAL PRIMARY KEY,
@@ -115,6 +122,7 @@ CREATE TABLE jobs (
     case_id         TEXT NOT NULL,
     sample          INT NOT NULL,
     gate            TEXT NOT NULL,
+    priority        SMALLINT NOT NULL DEFAULT 0,
     position        INT NOT NULL,
     state           TEXT NOT NULL DEFAULT 'ready' CHECK (state IN ('ready', 'queued', 'leased', 'done')),
     not_before      TIMESTAMPTZ NOT NULL DEFAULT '-infinity',
@@ -125,10 +133,11 @@ CREATE TABLE jobs (
     refill          BOOLEAN NOT NULL DEFAULT FALSE,
     UNIQUE (run_id, case_id, sample)
 ) WITH (fillfactor = 70);
-CREATE INDEX idx_jobs_ready ON jobs (gate, position, id) WHERE state = 'ready';
+CREATE INDEX idx_jobs_ready ON jobs (gate, priority, position, id) WHERE state = 'ready';
 CREATE INDEX idx_jobs_outstanding ON jobs (gate) WHERE state IN ('queued', 'leased');
 CREATE INDEX idx_jobs_open ON jobs (run_id) WHERE state <> 'done';
 COMMENT ON TABLE jobs IS 'The queue of record: ready, queued (a message is out), leased (a worker has it), done.';
+COMMENT ON COLUMN jobs.priority IS 'Smaller goes first: 0 for what someone waits for, 10 for drift checks.';
 COMMENT ON COLUMN jobs.position IS 'Place in the order shuffled by the bake-off seed; judges share it, so they meet the same cases.';
 COMMENT ON COLUMN jobs.fence IS 'Counts the leases: a worker that lost its lease cannot write any more.';
 COMMENT ON COLUMN jobs.refill IS 'Claiming this job asks for the next window of its gate.';
@@ -181,6 +190,8 @@ CREATE TABLE call_journal (
     purpose         TEXT NOT NULL CHECK (purpose IN ('answer', 'grade')),
     judge           TEXT NOT NULL,
     provider        TEXT NOT NULL,
+    model           TEXT NOT NULL,
+    key             TEXT NOT NULL,
     attempt         INT NOT NULL,
     state           TEXT NOT NULL DEFAULT 'reserved' CHECK (state IN ('reserved', 'sent', 'settled', 'unknown')),
     reserved_usd    NUMERIC(18,10) NOT NULL,
@@ -191,11 +202,14 @@ CREATE TABLE call_journal (
     fault_message   TEXT,
     latency_ms      INT,
     reserved_at     TIMESTAMPTZ NOT NULL DEFAULT now(),
+    sent_at         TIMESTAMPTZ,
     settled_at      TIMESTAMPTZ
 );
+CREATE INDEX idx_call_journal_day ON call_journal (reserved_at);
 CREATE INDEX idx_call_journal_job ON call_journal (job_id);
 CREATE INDEX idx_call_journal_bakeoff ON call_journal (bakeoff_id);
 COMMENT ON TABLE call_journal IS 'One row per call attempt: the dollars set aside for it and what became of them.';
+COMMENT ON COLUMN call_journal.key IS 'Names the question: equal for every attempt at it.';
 COMMENT ON COLUMN call_journal.state IS 'unknown: the provider may have billed it; its reservation counts as spent.';
 
 CREATE TABLE verdict_cache (

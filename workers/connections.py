@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
+from evalq.calling.rate_limit import Gatekeeper
+from evalq.keys import environment_with_keys
 from evalq.providers import connect
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
@@ -26,11 +28,12 @@ class Connections:
         self.broker = Broker(app)
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db)
+        self.gatekeeper = Gatekeeper(self.broker)
         self.caller = lru_cache(maxsize=1024)(self._caller)
 
     def _caller(self, judge_sha: str) -> Caller:
         judge = self.snapshots.judge(judge_sha)
-        return Caller(judge, connect(judge, os.environ))
+        return Caller(judge, connect(judge, environment_with_keys(os.environ)))
 
 
 _lock = threading.Lock()

@@ -1,11 +1,14 @@
 """A worker's desk: what it does for one job, with the connections of its process."""
 
+from decimal import Decimal
 from functools import cached_property
 
-from evalq.calling.metered import metered
+from evalq.calling.metered import Caller, Meter
 from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
+from evalq.grading.judge_model import verdict_prompt
 from evalq.grading.marking import grade_answer
+from evalq.pricing import worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Completion, Grade, Prompt
 from evalq.store.jobs import Job
@@ -14,7 +17,7 @@ from workers.connections import Connections
 
 
 class Desk:
-    """Asks the judge, has the answer graded, asks for more work."""
+    """Asks the judge and has the answer graded."""
 
     def __init__(self, connections: Connections, job: Job) -> None:
         self._at = connections
@@ -25,16 +28,11 @@ class Desk:
         """The task as it was when the bake-off was recorded."""
         return self._at.snapshots.task(self._job.task_sha)
 
-    def ask_for_more(self) -> None:
-        """The job in the middle of a window has the next one published."""
-        if self._job.refill:
-            self._at.broker.send("pump", self._job.gate)
-
     def answer(self) -> Completion:
-        """The judge's answer: within the cap, stored in the statement that settles it."""
+        """The judge's answer: within limits and caps, stored in the statement that settles it."""
         prompt = answer_prompt(self.task, self._job.case, sample=self._job.sample, seed=self._job.seed)
-        ask = metered(self._at.db, self._job, self._at.caller(self._job.judge_sha), purpose="answer")
-        return ask(prompt)
+        margin = worst_case_usd(self._grader.judge, self._verdict_prompt("")) if self._grader else Decimal(0)
+        return self._meter.ask(self._at.caller(self._job.judge_sha), prompt, "answer", margin_usd=margin)
 
     def grade(self, completion: Completion) -> list[Grade]:
         """One mark per grader of the task; what is no answer gets none."""
@@ -44,8 +42,19 @@ class Desk:
 
     def _decide(self, prompt: Prompt) -> bool:
         """A grader model's verdict: from the cache, or by a call metered like any other."""
-        if self._job.grader_sha is None:
+        if self._grader is None:
             raise UngradableAnswer("the bake-off has no grader model")
-        grader = self._at.caller(self._job.grader_sha)
-        ask = metered(self._at.db, self._job, grader, purpose="grade")
+        grader = self._grader
+        ask = lambda asked: self._meter.ask(grader, asked, "grade")  # noqa: E731 - an Ask, bound to this job
         return cached_decide(self._at.db, self._job, grader.judge, ask)(prompt)
+
+    @cached_property
+    def _grader(self) -> Caller | None:
+        return self._at.caller(self._job.grader_sha) if self._job.grader_sha else None
+
+    def _verdict_prompt(self, graded_text: str) -> Prompt:
+        return verdict_prompt(self.task, self._job.case, graded_text)
+
+    @cached_property
+    def _meter(self) -> Meter:
+        return Meter(self._at.db, self._at.gatekeeper, self._job)

@@ -6,7 +6,7 @@ from evalq import conclusion, enqueue, recovery
 from evalq.errors import CapReached, ProviderFault, PutBack, Unreachable
 from evalq.grading.marking import decide_outcome
 from evalq.records import Outcome
-from evalq.store import bakeoffs, jobs
+from evalq.store import bakeoffs, calls, jobs
 from evalq.store.jobs import Job
 from workers.app import app
 from workers.connections import connections
@@ -24,6 +24,7 @@ def run_case(job_id: int) -> None:
         if job is not None:
             with connections().heartbeat.holding(job):
                 _work(job)
+            _ask_for_more(job)
     except Unreachable as exc:
         log.warning("job=%s: %s; its lease will run out and it is run again", job_id, exc)
 
@@ -32,22 +33,40 @@ def _work(job: Job) -> None:
     """Bring a claimed job to its end. Nothing is raised: one raising member would stop its run's chord."""
     db, desk = connections().db, Desk(connections(), job)
     try:
-        desk.ask_for_more()
+        calls.close_lost(db, job)
         completion = job.completion or desk.answer()
         grades = desk.grade(completion)
         jobs.finish(db, job, decide_outcome(desk.task, completion, grades), grades)
     except PutBack as exc:
         jobs.release(db, job, wait_s=exc.wait_s)
-    except CapReached:
-        bakeoffs.move(db, job.bakeoff_id, "capped", from_states=["running"])
+    except CapReached as exc:
+        bakeoffs.cap(db, job.bakeoff_id, str(exc))
         jobs.release(db, job, wait_s=0)
     except ProviderFault as fault:
-        jobs.finish(db, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
+        _end_faulted(job, fault)
     except Unreachable:
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
         jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
+
+
+def _end_faulted(job: Job, fault: ProviderFault) -> None:
+    """A fault that no repeat mends ends the job; one that will meet every call pauses its judge."""
+    db = connections().db
+    if fault.kind != "fatal":
+        jobs.finish(db, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
+        return
+    jobs.release(db, job, wait_s=0)
+    if bakeoffs.pause_run(db, job.run_id, fault.message):
+        log.warning("run_id=%s: paused: %s", job.run_id, fault.message)
+        conclusion.conclude_paused(db, job.bakeoff_id)
+
+
+def _ask_for_more(job: Job) -> None:
+    """The job in the middle of a window has the next one published, now that half of it is done."""
+    if job.refill:
+        connections().broker.send("pump", job.gate)
 
 
 @app.task(name="pump")  # type: ignore[untyped-decorator]

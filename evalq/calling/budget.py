@@ -1,11 +1,8 @@
-"""Dollars before every call: a reservation under the cap, waited for while other calls hold the room."""
+"""Dollars before every call: a reservation under the caps, waited for while other calls hold the room."""
 
 import time
-from decimal import Decimal
 
-from evalq.definitions.judge import JudgeConfig
 from evalq.errors import PutBack
-from evalq.records import Purpose
 from evalq.store import calls
 from evalq.store.database import Database
 from evalq.store.jobs import Job
@@ -17,15 +14,13 @@ _PATIENCE_S = 5.0
 _BACK_IN_LINE_S = 1.0
 
 
-def reserve(
-    db: Database, job: Job, judge: JudgeConfig, *, purpose: Purpose, attempt: int, usd: Decimal
-) -> int:
+def reserve(db: Database, job: Job, call: calls.Call) -> int:
     """Set a call's worst case aside and open its journal row; return its id.
 
     Raises CapReached when it would not fit even alone, PutBack when it must wait or the bake-off stopped.
     """
     for _ in range(round(_PATIENCE_S / _POLL_S)):
-        call_id = calls.reserve(db, job, judge, purpose=purpose, attempt=attempt, usd=usd)
+        call_id = calls.reserve(db, job, call)
         if call_id is not None:
             return call_id
         time.sleep(_POLL_S)

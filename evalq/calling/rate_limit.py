@@ -1,4 +1,4 @@
-"""One limiter for the fleet: a permit per call, taken in one script at the broker, which also keeps the breaker."""
+"""One limiter for the fleet: a permit per call, taken in one script at the broker, breaker included."""
 
 import time
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Gatekeeper:
         self._sleep = sleep
 
     def take(self, judge: JudgeConfig, prompt: Prompt) -> Permit:
-        """Wait for a permit. Raises PutBack when the wait is long or the broker is away: no limiter, no call."""
+        """Wait for a permit. Raises PutBack when the wait is long or the broker away: no limiter, no call."""
         permit = Permit(uuid4().hex, judge, _tokens(prompt), prompt.max_tokens)
         waited_s = 0.0
         while True:
@@ -78,11 +78,23 @@ class Gatekeeper:
         used = (permit.input_tokens, permit.output_tokens) if fault.kind == "ambiguous" else (0, 0)
         return self._settle(permit, outcome, *used, closed_s=closed_s)
 
+    def give_back(self, permit: Permit) -> None:
+        """Settle a permit whose call was never made."""
+        self._settle(permit, "other", 0, 0)
+
     def _ask(self, permit: Permit) -> tuple[bool, float]:
         judge = permit.judge
         limits = [judge.rpm or 0, judge.input_tpm or 0, judge.output_tpm or 0, judge.concurrency or 0]
         life_ms = (getattr(judge, "deadline_s", 120.0) + 60) * 1000
-        args = [permit.call, permit.input_tokens, permit.output_tokens, *limits, BURST_MS, MAX_WAIT_S * 1000, life_ms]
+        args = [
+            permit.call,
+            permit.input_tokens,
+            permit.output_tokens,
+            *limits,
+            BURST_MS,
+            MAX_WAIT_S * 1000,
+            life_ms,
+        ]
         granted, wait_ms, _ = self._run("take_permit", gate_keys(judge.gate), args)
         return bool(granted), wait_ms / 1000
 

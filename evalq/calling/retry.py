@@ -5,7 +5,7 @@ from random import Random
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
-from evalq.errors import ProviderFault
+from evalq.errors import ProviderFault, PutBack
 from evalq.records import Completion
 
 MAX_ATTEMPTS = 6
@@ -13,34 +13,47 @@ MAX_AMBIGUOUS_REPEATS = 1
 """An ambiguous call may have been billed: it is repeated at most so often."""
 
 _FIRST_WAIT_S = 0.5
-_LONGEST_WAIT_S = 60.0
+_LONGEST_WAIT_S = 20.0
+
+PATIENCE_S = 20.0
+"""The longest wait in a slot; for more the job goes back to ready."""
+
+
+def is_repeatable(fault: ProviderFault) -> bool:
+    """Faults that another attempt may mend."""
+    return fault.kind in ("rate", "transient", "ambiguous")
 
 
 def with_retries(
-    call: Callable[[int], Completion], *, sleep: Callable[[float], None], rng: Random
+    call: Callable[[int], Completion],
+    *,
+    sleep: Callable[[float], None],
+    rng: Random,
+    made: int = 0,
+    ambiguous: int = 0,
 ) -> Completion:
-    """Run `call(attempt)` until it answers, the fault is not worth repeating, or patience ends."""
-    ambiguous = 0
+    """Run `call(n)` until it answers, the fault is not worth repeating, or patience ends.
+
+    `made` calls, `ambiguous` of them, were made for the same question by earlier holders of the job.
+    """
+    if made >= MAX_ATTEMPTS or ambiguous > MAX_AMBIGUOUS_REPEATS:
+        raise ProviderFault("permanent", f"given up after {made} calls, {ambiguous} of them perhaps billed")
 
     def is_worth_repeating(exc: BaseException) -> bool:
         nonlocal ambiguous
         if not isinstance(exc, ProviderFault):
             return False
         ambiguous += exc.kind == "ambiguous"
-        return exc.kind in ("rate", "transient") or (
-            exc.kind == "ambiguous" and ambiguous <= MAX_AMBIGUOUS_REPEATS
-        )
+        return is_repeatable(exc) and ambiguous <= MAX_AMBIGUOUS_REPEATS
 
     def wait_s(state: RetryCallState) -> float:
-        backoff = min(_FIRST_WAIT_S * 2.0 ** (state.attempt_number - 1), _LONGEST_WAIT_S) * rng.random()
         fault = state.outcome.exception() if state.outcome else None
         asked = fault.retry_after_s if isinstance(fault, ProviderFault) and fault.retry_after_s else 0.0
-        # Jitter only adds to what the provider asked for: earlier than that is never right.
-        return max(backoff, asked * (1 + 0.1 * rng.random()))
+        return _wait_s(state.attempt_number, asked, rng)
 
     retrying = Retrying(
         retry=retry_if_exception(is_worth_repeating),
-        stop=lambda state: state.attempt_number >= MAX_ATTEMPTS,
+        stop=lambda state: made + state.attempt_number >= MAX_ATTEMPTS,
         wait=wait_s,
         sleep=sleep,
         reraise=True,
@@ -49,3 +62,11 @@ def with_retries(
         with attempt:
             return call(attempt.retry_state.attempt_number)
     raise AssertionError("tenacity returns or raises")
+
+
+def _wait_s(attempt: int, asked_s: float, rng: Random) -> float:
+    """Full-jitter backoff, but never earlier than the provider asked: jitter only adds to that."""
+    if asked_s > PATIENCE_S:
+        raise PutBack(f"the provider asks to wait {asked_s:.0f} s", wait_s=asked_s)
+    backoff = min(_FIRST_WAIT_S * 2.0 ** (attempt - 1), _LONGEST_WAIT_S) * rng.random()
+    return max(backoff, asked_s * (1 + 0.1 * rng.random()))

@@ -28,6 +28,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     "--seed", type=int, default=0, show_default=True, help="Order of the cases, and simulated answers."
 )
 @options.max_cost
+@options.allow_unpriced
 @options.detach
 @options.dry_run
 @options.output
@@ -40,6 +41,7 @@ def bake_off(
     grader_model: str | None,
     samples: int,
     seed: int,
+    allow_unpriced: bool,
     **how: Any,
 ) -> int:
     """Run judges on a task and compare them.
@@ -49,7 +51,9 @@ def bake_off(
     """
     from evalq.bakeoff import Request
 
-    request = Request(task, eval_set, options.names(judges), scorer, grader_model, samples, seed)
+    request = Request(
+        task, eval_set, options.names(judges), scorer, grader_model, samples, seed, allow_unpriced
+    )
     return _run(request, **how)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalq.inspection import Question
     from evalq.reports.cases import CaseView
     from evalq.results import BakeOffResult
-    from evalq.store.database import Row
+    from evalq.store.database import Database, Row
 
 
 @click.command()
@@ -100,6 +100,7 @@ def inspect(
     disagreements: bool,
     case_id: str | None,
     judge: str | None,
+    show_calls: bool,
     limit: int,
     as_json: bool,
 ) -> int:
@@ -114,6 +115,8 @@ def inspect(
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         result = result_of(session.db, bakeoffs.find(session.db, bakeoff))
         require_judge(result, judge)
+        if show_calls:
+            return _show_calls(session.db, result.id, question, as_json=as_json)
         asks_for_cases = show != "all" or case_id or judge
         cases, total = find_cases(session.db, result, question) if asks_for_cases else ([], 0)
     _render(result, cases, total, question=question, as_json=as_json)
@@ -168,3 +171,28 @@ def _print_cases(
     click.echo(f"{len(cases)} of {total} cases", err=True)
     if cases:
         click.echo(f"next  evalq inspect {result.id} --case {cases[0].case_id}", err=True)
+
+
+def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_json: bool) -> int:
+    from evalq.cli.table import print_table
+
+    rows = db.rows(
+        "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit
+    )
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
+        return 0
+    names = (
+        "run",
+        "case_id",
+        "purpose",
+        "judge",
+        "attempt",
+        "state",
+        "reserved_usd",
+        "cost_usd",
+        "latency_ms",
+    )
+    shown = (*names, "request_id", "fault_kind", "fault_message")
+    print_table(shown, [["" if row[name] is None else str(row[name]) for name in shown] for row in rows])
+    return 0

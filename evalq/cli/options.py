@@ -34,6 +34,9 @@ class Dollars(click.ParamType[Decimal]):
 max_cost = click.option(
     "--max-cost-usd", type=Dollars(), help="The cap of the whole bake-off; default: 5, or evalq.yaml's."
 )
+allow_unpriced = click.option(
+    "--allow-unpriced", is_flag=True, help="Run judges without a known price; the cap cannot hold for them."
+)
 detach = click.option("--detach", is_flag=True, help="Leave it to the fleet and return at once.")
 dry_run = click.option("--dry-run", is_flag=True, help="Check and price everything, call nothing.")
 display = click.option(

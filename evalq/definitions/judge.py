@@ -87,7 +87,7 @@ class GoogleJudge(ModelJudge):
 
 
 class HttpJudge(Judged):
-    """Any JSON endpoint. `body` is JSON whose strings are templates of the case's inputs, `system` and `user`.
+    """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
     `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply.
     """

@@ -34,6 +34,7 @@ def ensure_steward(
         subprocess.Popen(
             [
                 sys.executable,
+                "-P",
                 "-m",
                 "evalq.embedded.steward",
                 str(folder.path),
@@ -101,7 +102,7 @@ def main(argv: Sequence[str]) -> None:
             int(argv[1]), int(argv[2]), queues=argv[3].split(","), env=env, log_dir=engines.log_dir
         )
         try:
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
             while not _may_leave(folder, descriptor):
                 time.sleep(_POLL_S)
         finally:

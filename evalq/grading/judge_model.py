@@ -1,7 +1,7 @@
 """Marking by a grader model: VALID or INVALID for each finding, or for the whole answer."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,18 @@ from evalq.records import Prompt
 MAX_FINDINGS = 10
 """At most so many findings are put to the grader; more on one case is a flood, not an audit."""
 
-VERDICT_TOKENS = 16
-PARSER_VERSION = 1
+VERDICT_TOKENS = 256
+"""Room for a short reason, and for models that think before they speak: their thinking counts too."""
+
+VERDICT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "verdict": {"type": "string", "enum": ["VALID", "INVALID"]}},
+    "required": ["reason", "verdict"],
+    "additionalProperties": False,
+}
+"""For providers that can hold to a schema: the reason first, so that the verdict follows from it."""
+
+PARSER_VERSION = 2
 """Part of the cache key: a verdict read by another parser is another verdict."""
 
 _SYSTEM = (
@@ -65,6 +75,7 @@ def verdict_prompt(task: TaskConfig, case: EvalCase, graded_text: str) -> Prompt
         system=_SYSTEM,
         user=render(rubric_text(task), values),
         max_tokens=VERDICT_TOKENS,
+        reply_schema=VERDICT_SCHEMA,
         about=replace(about(task, case), graded_text=graded_text),
     )
 
@@ -94,9 +105,19 @@ def check_rubric(task: TaskConfig, case: EvalCase) -> None:
 def read_verdict(reply: str) -> bool:
     """True for VALID, False for INVALID; anything else is no verdict.
 
-    The whole text must be the word: 'VALID' is a part of 'INVALID'.
+    Either the whole reply is the word ('VALID' is a part of 'INVALID'), or an object of VERDICT_SCHEMA.
     """
-    word = reply.strip().rstrip(".").upper()
+    word = _verdict_word(reply.strip())
     if word not in ("VALID", "INVALID"):
         raise UngradableAnswer("the grader's reply is neither VALID nor INVALID")
     return word == "VALID"
+
+
+def _verdict_word(reply: str) -> str:
+    if not reply.startswith("{"):
+        return reply.rstrip(".").upper()
+    try:
+        value = json.loads(reply)
+    except (ValueError, RecursionError):
+        return ""
+    return str(value["verdict"]) if set(value) == {"reason", "verdict"} else ""

@@ -56,7 +56,7 @@ def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
     """What one call will probably cost: about four characters a token, an answer of usual length."""
     rates = _rates(judge) or _FREE
     size = (len(prompt.system) + len(prompt.user)) // 4
-    answer = min(prompt.max_tokens, _USUAL_OUTPUT_TOKENS)
+    answer = min(prompt.max_tokens // 5, _USUAL_OUTPUT_TOKENS)
     return (rates.input.at(size) * size + rates.output.at(size) * answer) / MILLION
 
 

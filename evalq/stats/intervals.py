@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 _UNKNOWN = Interval(math.nan, math.nan)
 
 
-def wilson(k: int, n: int, alpha: float = 0.05) -> Interval:
+def wilson(k: float, n: float, alpha: float = 0.05) -> Interval:
     """The score interval of k passes in n: Wilson 1927, doi.org/10.1080/01621459.1927.10502953.
 
     (NaN, NaN) for n = 0; exactly 0 at k = 0 and exactly 1 at k = n.
@@ -90,7 +90,7 @@ def bootstrap_ci(
     return Interval(float(low), float(high))
 
 
-def _is_observed(k: int, n: int, alpha: float) -> bool:
+def _is_observed(k: float, n: float, alpha: float) -> bool:
     """False for n = 0; counts or a level that cannot be raise ValueError."""
     if not 0 <= k <= n or not 0 < alpha < 1:
         raise ValueError(f"need 0 <= k <= n and 0 < alpha < 1, got k={k}, n={n}, alpha={alpha}")

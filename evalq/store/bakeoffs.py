@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -40,6 +40,7 @@ def _add_bakeoff(tx: Connection, plan: Plan, *, cap_usd: Decimal, run_type: str,
         samples=plan.samples,
         cap_usd=cap_usd,
         git_sha=git_sha,
+        prices_as_of=plan.prices_as_of,
     )
     assert row is not None
     return int(row["id"])
@@ -55,6 +56,7 @@ def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int)
         gate=judge.gate,
         judge_sha=definitions.add_judge(tx, judge),
         n_jobs=plan.jobs_per_judge,
+        window_size=plan.window(judge),
     )
     assert row is not None
     rows = ((row["id"], bakeoff_id, job.case_id, job.sample, judge.gate, job.position) for job in plan.jobs())
@@ -99,8 +101,32 @@ def move(db: Database, bakeoff_id: int, state: BakeOffState, *, from_states: Seq
 
 
 def reopen(db: Database, bakeoff_id: int) -> None:
-    """Make every job that nobody holds ready to be published again."""
+    """Let stopped judges go on, and make every job that nobody holds ready to be published again."""
+    db.run("reopen_runs", bakeoff_id=bakeoff_id)
     db.run("reopen_queued", bakeoff_id=bakeoff_id)
+
+
+def is_incomplete(db: Database, bakeoff_id: int) -> bool:
+    """True while a job has not ended: a concluded bake-off with a paused judge is incomplete."""
+    return any(run.state != "concluded" for run in runs(db, bakeoff_id))
+
+
+def cap(db: Database, bakeoff_id: int, reason: str) -> None:
+    """Stop a bake-off at a cap."""
+    db.row("cap_bakeoff", bakeoff_id=bakeoff_id, reason=reason)
+
+
+def pause_run(db: Database, run_id: int, reason: str) -> bool:
+    """Stop one judge; True when this call did."""
+    return db.row("pause_run", run_id=run_id, reason=reason) is not None
+
+
+def set_daily_caps(db: Database, caps: Mapping[str, Decimal]) -> None:
+    """Replace the daily caps of the whole fleet: scope `day` or `provider:NAME`."""
+    with db.transaction() as tx:
+        tx.run("drop_spending_caps", scopes=list(caps))
+        for scope, cap_usd in caps.items():
+            tx.run("set_spending_cap", scope=scope, cap_usd=cap_usd)
 
 
 def set_cap(db: Database, bakeoff_id: int, cap_usd: Decimal) -> None:

@@ -1,6 +1,7 @@
 """Calls in Postgres: reserved under the cap, settled with the answer, journalled either way."""
 
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 
 from evalq.definitions.judge import JudgeConfig
@@ -10,10 +11,20 @@ from evalq.store.database import Database
 from evalq.store.jobs import Job, storable
 
 
-def reserve(
-    db: Database, job: Job, judge: JudgeConfig, *, purpose: Purpose, attempt: int, usd: Decimal
-) -> int | None:
-    """Set a call's worst case aside and open its journal row; None while other calls hold the room.
+@dataclass(frozen=True)
+class Call:
+    """One attempt at one question, before it is made. `margin_usd` must stay free beside it."""
+
+    judge: JudgeConfig
+    purpose: Purpose
+    key: str
+    attempt: int
+    usd: Decimal
+    margin_usd: Decimal = Decimal(0)
+
+
+def reserve(db: Database, job: Job, call: Call) -> int | None:
+    """Set a call's worst case aside under every cap and journal it; None while others hold the room.
 
     Raises CapReached when it would not fit even alone, PutBack when the bake-off was stopped.
     """
@@ -21,26 +32,51 @@ def reserve(
         "reserve",
         bakeoff_id=job.bakeoff_id,
         job_id=job.id,
-        purpose=purpose,
-        judge=judge.name,
-        provider=judge.provider,
-        attempt=attempt,
-        usd=usd,
+        purpose=call.purpose,
+        judge=call.judge.name,
+        provider=call.judge.provider,
+        model=call.judge.model,
+        key=call.key,
+        attempt=call.attempt,
+        usd=call.usd,
+        margin=call.margin_usd,
     )
-    if row is None:
-        _require_room(db, job, usd)
-        return None
-    return int(row["id"])
-
-
-def _require_room(db: Database, job: Job, usd: Decimal) -> None:
-    row = db.row("budget", bakeoff_id=job.bakeoff_id)
     assert row is not None
-    if row["state"] != "running":
-        raise PutBack(f"bake-off {job.bakeoff_id} is {row['state']}")
-    if row["spent_usd"] + usd > row["cap_usd"]:
-        spent = f"${row['spent_usd']:.4f} of ${row['cap_usd']:.2f} is spent"
-        raise CapReached(f"the next call may cost ${usd:.4f}, {spent}")
+    _raise_refusal(job, row["refusal"], call)
+    return row["call_id"]  # type: ignore[no-any-return]
+
+
+def _raise_refusal(job: Job, refusal: str | None, call: Call) -> None:
+    if refusal == "stopped":
+        raise PutBack(f"bake-off {job.bakeoff_id} was stopped")
+    if refusal not in (None, "busy"):
+        raise CapReached(f"{_CAPS.get(refusal, refusal)}: the next call may cost ${call.usd:.4f}")
+
+
+_CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}
+
+
+@dataclass(frozen=True)
+class Tries:
+    """What earlier holders of a job did about one question."""
+
+    made: int = 0
+    ambiguous: int = 0
+
+
+def tries_before(db: Database, job: Job, key: str) -> Tries:
+    """The calls made for a question by workers that had the job before."""
+    if job.attempt == 1:
+        return Tries()
+    row = db.row("tries", job_id=job.id, key=key)
+    assert row is not None
+    return Tries(row["made"], row["ambiguous"])
+
+
+def close_lost(db: Database, job: Job) -> None:
+    """Calls that a lost worker left in flight may have been billed: their reservation counts as spent."""
+    if job.attempt > 1:
+        db.run("close_lost_calls", job_id=job.id)
 
 
 def settle(db: Database, call_id: int, completion: Completion) -> None:

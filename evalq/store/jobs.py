@@ -107,10 +107,10 @@ def storable(text: str | None) -> str | None:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-def queue_window(tx: Connection, gate: str, *, window: int) -> list[QueuedJob]:
-    """Mark the next ready jobs of a gate as queued, in order."""
+def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
+    """Mark the next ready jobs of a gate as queued, up to its window."""
     tx.row("lock_gate", gate=gate)
-    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate, window=window)]
+    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate)]
 
 
 def gates_with_ready_jobs(db: Database) -> list[str]:

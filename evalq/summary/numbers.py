@@ -1,14 +1,14 @@
 """From verdicts to what a bake-off comes to: rates with intervals, comparisons, agreement, warnings."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
-from evalq.stats.intervals import Interval, bootstrap_ci, wilson
+from evalq.stats.intervals import Interval, wilson
 from evalq.stats.means import mean_ci
 from evalq.stats.quantiles import latency_quantile
-from evalq.stats.strata import per_stratum
 from evalq.summary.pairs import agreements, comparisons
 from evalq.summary.words import next_commands, warnings
 
@@ -45,6 +45,7 @@ def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),
+        prices_as_of=bakeoff.prices_as_of,
     )
 
 
@@ -77,9 +78,9 @@ def summarise_run(
         grading_cost_usd=grading.cost_usd,
         retries=judging.retries,
         errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
-        per_stratum=_strata(outcomes),
+        per_stratum=_strata(bakeoff, outcomes),
         metrics=_metrics(run, bakeoff, evidence.scores),
-        excluded=_excluded(outcomes, graded),
+        excluded=_excluded(run, outcomes, graded),
     )
 
 
@@ -92,7 +93,16 @@ def _by_run(outcomes: Sequence[OutcomeRow]) -> defaultdict[int, list[OutcomeRow]
 
 def _ranked(results: list[RunResult]) -> list[RunResult]:
     """Best first, the cheaper first among equals, judges without a verdict last."""
-    return sorted(results, key=lambda r: (r.accuracy is None, -(r.accuracy or 0), r.total_cost_usd, r.judge))
+    return sorted(
+        results,
+        key=lambda r: (
+            r.excluded is not None,
+            r.accuracy is None,
+            -(r.accuracy or 0),
+            r.total_cost_usd,
+            r.judge,
+        ),
+    )
 
 
 def _vector(own: Sequence[OutcomeRow], everyone: Sequence[OutcomeRow]) -> list[bool | None]:
@@ -106,25 +116,29 @@ def _vector(own: Sequence[OutcomeRow], everyone: Sequence[OutcomeRow]) -> list[b
 
 
 def _interval(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> tuple[Interval, str]:
-    """Wilson; several samples of one case are not independent, so then whole cases are resampled."""
+    """Wilson over cases: several samples of one case are not independent, they count as one."""
     graded = [row for row in outcomes if row.verdict != "errored"]
-    passes = [row.verdict == "passed" for row in graded]
-    if bakeoff.samples == 1 or not graded:
-        return wilson(sum(passes), len(passes)), "wilson"
-    cases = [row.case_id for row in graded]
-    return bootstrap_ci(passes, cluster=cases, rng=bakeoff.seed), "bootstrap_by_case"
+    rate = sum(row.verdict == "passed" for row in graded) / len(graded) if graded else 0.0
+    n_cases = len({row.case_id for row in graded})
+    return wilson(rate * n_cases, n_cases), "wilson" if bakeoff.samples == 1 else "wilson_by_case"
 
 
-def _strata(outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
-    named = [row for row in outcomes if row.stratum]
-    verdicts = [None if row.verdict == "errored" else row.verdict == "passed" for row in named]
-    rates = per_stratum([row.stratum for row in named], verdicts)
-    return {
-        name: Rate(r.n, _rounded(r.rate), _rounded(r.low), _rounded(r.high))
-        if r.n
-        else Rate(0, None, None, None)
-        for name, r in sorted(rates.items())
-    }
+def _strata(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
+    by_stratum: defaultdict[str, list[OutcomeRow]] = defaultdict(list)
+    for row in outcomes:
+        if row.stratum:
+            by_stratum[row.stratum].append(row)
+    return {name: _stratum(bakeoff, by_stratum[name]) for name in sorted(by_stratum)}
+
+
+def _stratum(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> Rate:
+    graded = [row for row in outcomes if row.verdict != "errored"]
+    if not graded:
+        return Rate(0, None, None, None)
+    interval, _ = _interval(bakeoff, graded)
+    rate = sum(row.verdict == "passed" for row in graded) / len(graded)
+    n_cases = len({row.case_id for row in graded})
+    return Rate(n_cases, _rounded(rate), _rounded(interval.low), _rounded(interval.high))
 
 
 def _metrics(
@@ -132,22 +146,27 @@ def _metrics(
 ) -> dict[str, Rate]:
     """Mean scores of a task's graders; the scorer's own verdict is the accuracy already."""
     return {
-        grader: _metric(values, bakeoff.seed)
+        grader: _metric(values, bakeoff)
         for (run_id, grader), values in scores.items()
         if run_id == run.id and grader != bakeoff.scorer_mode
     }
 
 
-def _metric(values: Sequence[float], seed: int) -> Rate:
-    is_share = all(value in (0.0, 1.0) for value in values)
-    interval = wilson(round(sum(values)), len(values)) if is_share else mean_ci(values, seed=seed)
-    return Rate(
-        len(values), _rounded(sum(values) / len(values)), _rounded(interval.low), _rounded(interval.high)
-    )
+def _metric(values: Sequence[float], bakeoff: BakeOffRow) -> Rate:
+    """A mean with its interval, as wide as if the samples of a case were one."""
+    mean, n_cases = sum(values) / len(values), max(1, round(len(values) / bakeoff.samples))
+    if all(value in (0.0, 1.0) for value in values):
+        low, high = wilson(mean * n_cases, n_cases)
+    else:
+        narrow, widening = mean_ci(values, seed=bakeoff.seed), math.sqrt(len(values) / n_cases)
+        low, high = (mean + (end - mean) * widening for end in narrow)
+    return Rate(n_cases, _rounded(mean), _rounded(low), _rounded(high))
 
 
-def _excluded(outcomes: Sequence[OutcomeRow], graded: int) -> str | None:
-    """A judge none of whose answers could be graded is broken, not bad."""
+def _excluded(run: RunRow, outcomes: Sequence[OutcomeRow], graded: int) -> str | None:
+    """A judge that was stopped, or none of whose answers could be graded, is broken, not bad."""
+    if run.pause_reason:
+        return f"paused: {run.pause_reason}"
     if graded or not outcomes:
         return None
     kind, count = Counter(row.error_kind or "errored" for row in outcomes).most_common(1)[0]

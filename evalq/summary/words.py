@@ -16,14 +16,14 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             share = f"{result.n_error} of {result.n_graded + result.n_error}"
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
     if bakeoff.state == "capped":
-        yield f"stopped at the cap of ${bakeoff.cap_usd:.2f}; everything paid for is stored and graded"
+        yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
 
 
 def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator[str]:
     """What to type next, most useful first."""
-    if bakeoff.state in ("paused", "cancelled"):
+    if bakeoff.state in ("paused", "cancelled") or any(_is_paused(result) for result in results):
         yield f"evalq resume {bakeoff.id}"
     if bakeoff.state == "capped":
         yield f"evalq resume {bakeoff.id} --max-cost-usd {bakeoff.cap_usd * 2:.2f}"
@@ -32,3 +32,7 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
     if sum(not result.excluded for result in results) > 1:
         yield f"evalq inspect {bakeoff.id} --disagreements"
     yield f"evalq inspect {bakeoff.id} --show-failures"
+
+
+def _is_paused(result: RunResult) -> bool:
+    return bool(result.excluded and result.excluded.startswith("paused"))

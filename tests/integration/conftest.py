@@ -238,7 +238,7 @@ def end_job(
     def end(job_id: int, verdict: Verdict = "passed") -> None:
         job = jobs.claim(db, job_id, lease_s=60)
         assert job
-        call_id = calls.reserve(db, job, judge(), purpose="answer", attempt=1, usd=Decimal("0.001"))
+        call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
         assert call_id
         calls.settle(db, call_id, answer)
         assert jobs.finish(db, job, Outcome(verdict, "empty" if verdict == "errored" else None), [])

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from evalq.calling.metered import Caller, metered
+from evalq.broker import Broker
+from evalq.calling.metered import Caller, Meter
+from evalq.calling.rate_limit import Gatekeeper
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import About, Completion, Prompt, Purpose
@@ -39,7 +41,7 @@ def reserve(db: Database, job: jobs.Job, judge: Callable[..., SimulatedJudge]) -
     """Sets dollars aside for a call of that job."""
 
     def set_aside(amount: str, purpose: Purpose = "answer", attempt: int = 1) -> int | None:
-        return calls.reserve(db, job, judge(), purpose=purpose, attempt=attempt, usd=usd(amount))
+        return calls.reserve(db, job, calls.Call(judge(), purpose, "key", attempt, usd(amount)))
 
     return set_aside
 
@@ -113,13 +115,13 @@ def test_a_call_that_would_not_fit_even_alone_reaches_the_cap(
     with pytest.raises(CapReached, match=r"\$1\.0001"):
         reserve("1.0001")
     calls.settle(db, reserve("0.50") or 0, replace(answer, cost_usd=usd("0.45")))
-    with pytest.raises(CapReached, match=r"\$0\.4500 of \$1\.00 is spent"):
+    with pytest.raises(CapReached, match=r"the cap of the bake-off"):
         reserve("0.56")
 
 
 def test_a_call_of_a_stopped_bake_off_is_put_back(db: Database, job: jobs.Job, reserve: Reserve) -> None:
     bakeoffs.move(db, job.bakeoff_id, "paused", from_states=["running"])
-    with pytest.raises(PutBack, match="is paused"):
+    with pytest.raises(PutBack, match="was stopped"):
         reserve("0.10")
 
 
@@ -133,7 +135,7 @@ def test_what_was_paid_for_is_still_graded_after_the_stop(
 
 def test_a_cancelled_bake_off_is_not_even_graded(db: Database, job: jobs.Job, reserve: Reserve) -> None:
     bakeoffs.move(db, job.bakeoff_id, "cancelled", from_states=["running"])
-    with pytest.raises(PutBack, match="is cancelled"):
+    with pytest.raises(PutBack, match="was stopped"):
         reserve("0.10", "grade")
 
 
@@ -145,7 +147,7 @@ def test_callers_at_once_never_exceed_the_cap(
 
     def watch() -> None:
         while not done.is_set():
-            budget = db.row("budget", bakeoff_id=1) or {}
+            budget = db.row("bakeoff", bakeoff_id=1) or {}
             if budget["spent_usd"] + budget["reserved_usd"] > budget["cap_usd"]:
                 over.append(budget)
 
@@ -191,10 +193,15 @@ class Failing:
 
 
 def test_every_attempt_has_its_own_reservation_and_journal_row(
-    db: Database, sql: Sql, job: jobs.Job, judge: Callable[..., SimulatedJudge], answer: Completion
+    db: Database,
+    broker: Broker,
+    sql: Sql,
+    job: jobs.Job,
+    judge: Callable[..., SimulatedJudge],
+    answer: Completion,
 ) -> None:
     caller = Caller(judge(), Failing("transient", "ambiguous", then=answer))
-    said = metered(db, job, caller, purpose="answer")(Prompt("", "Why?", 16, About("t", "c")))
+    said = Meter(db, Gatekeeper(broker), job).ask(caller, Prompt("", "Why?", 16, About("t", "c")), "answer")
     reserved = usd("0.000084")  # 4 bytes, 64 of overhead, 16 tokens of answer
     assert sql(JOURNAL) == [
         ("settled", reserved, usd("0"), "transient"),
@@ -206,9 +213,62 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
 
 
 def test_an_ambiguous_call_is_repeated_once_and_no_more(
-    db: Database, sql: Sql, job: jobs.Job, judge: Callable[..., SimulatedJudge], answer: Completion
+    db: Database,
+    broker: Broker,
+    sql: Sql,
+    job: jobs.Job,
+    judge: Callable[..., SimulatedJudge],
+    answer: Completion,
 ) -> None:
     caller = Caller(judge(), Failing("ambiguous", "ambiguous", then=answer))
     with pytest.raises(ProviderFault, match="ambiguous"):
-        metered(db, job, caller, purpose="answer")(Prompt("", "Why?", 16, About("t", "c")))
+        Meter(db, Gatekeeper(broker), job).ask(caller, Prompt("", "Why?", 16, About("t", "c")), "answer")
     assert [row[0] for row in sql(JOURNAL)] == ["unknown", "unknown"]
+
+
+def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
+    db: Database, sql: Sql, reserve: Reserve, answer: Completion
+) -> None:
+    calls.settle(db, reserve("0.40") or 0, replace(answer, cost_usd=usd("0.30")))
+    bakeoffs.set_daily_caps(db, {"day": usd("0.50")})
+    assert sql("SELECT scope, spent_usd, reserved_usd FROM spending") == [("day", usd("0.30"), usd("0"))]
+    assert reserve("0.15", attempt=2)
+    assert reserve("0.10", attempt=3) is None
+    with pytest.raises(CapReached, match="the cap of the day"):
+        reserve("0.21", attempt=4)
+
+
+def test_a_providers_cap_is_its_own(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
+    bakeoffs.set_daily_caps(db, {"provider:simulated": usd("0.50"), "provider:xai": usd("0.01")})
+    calls.settle(db, reserve("0.40") or 0, replace(answer, cost_usd=usd("0.35")))
+    with pytest.raises(CapReached, match="provider:simulated"):
+        reserve("0.20", attempt=2)
+    spent = "SELECT scope, spent_usd, reserved_usd FROM spending ORDER BY scope"
+    assert sql(spent)[0] == ("provider:simulated", usd("0.35"), usd("0"))
+    bakeoffs.set_daily_caps(db, {})
+    assert reserve("0.20", attempt=3)
+
+
+def test_a_margin_must_stay_free_beside_the_call(
+    db: Database, job: jobs.Job, judge: Callable[..., SimulatedJudge]
+) -> None:
+    call = calls.Call(judge(), "answer", "key", 1, usd("0.60"), margin_usd=usd("0.50"))
+    with pytest.raises(CapReached):
+        calls.reserve(db, job, call)
+    assert calls.reserve(db, job, replace(call, margin_usd=usd("0.40")))
+
+
+def test_calls_lost_with_their_worker_count_as_spent_and_as_tried(
+    db: Database, sql: Sql, job: jobs.Job, reserve: Reserve
+) -> None:
+    bakeoffs.set_daily_caps(db, {"day": usd("5")})
+    reserve("0.40")
+    sql("UPDATE jobs SET lease_until = now() - interval '1 second'")
+    again = jobs.claim(db, job.id, lease_s=60)
+    assert again
+    calls.close_lost(db, again)
+    assert sql(JOURNAL) == [("unknown", usd("0.40"), usd("0.40"), "ambiguous")]
+    assert sql(BUDGET) == [(usd("0"), usd("0.40"))]
+    assert sql("SELECT reserved_usd, spent_usd FROM spending") == [(usd("0"), usd("0.40"))]
+    assert calls.tries_before(db, again, "key") == calls.Tries(made=1, ambiguous=1)
+    assert calls.tries_before(db, again, "another") == calls.Tries()

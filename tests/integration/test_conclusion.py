@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalq.conclusion import conclude, result_of
+from evalq.conclusion import conclude, conclude_paused, result_of
 from evalq.definitions.judge import SimulatedJudge
 from evalq.records import Verdict
 from evalq.store import bakeoffs
@@ -143,3 +143,27 @@ def test_a_stopped_bake_off_shows_what_it_has_come_to_so_far(
     result = result_of(db, bakeoff_id)
     assert (result.state, result.n_done, result.n_jobs, result.is_partial) == ("cancelled", 1, 3, True)
     assert result.next[0] == f"evalq resume {bakeoff_id}"
+
+
+def test_a_bake_off_whose_last_judge_is_paused_is_concluded_without_it(
+    db: Database,
+    sql: Sql,
+    record: Callable[..., int],
+    judge: Callable[..., SimulatedJudge],
+    job_ids: Callable[[int], list[int]],
+    run_ids: Callable[[int], list[int]],
+    end_job: Callable[..., None],
+) -> None:
+    bakeoff_id = record(2, [judge("a"), judge("b")])
+    for job_id in job_ids(bakeoff_id)[:2]:
+        end_job(job_id)
+    first, second = run_ids(bakeoff_id)
+    assert bakeoffs.pause_run(db, second, "401, set XAI_API_KEY")
+    assert not bakeoffs.pause_run(db, second, "again")
+    conclude_paused(db, bakeoff_id)
+    assert bakeoffs.get(db, bakeoff_id).state == "running"
+    assert conclude(db, first)
+    result = result_of(db, bakeoff_id)
+    assert (result.state, result.is_partial) == ("concluded", True)
+    assert result.runs[-1].excluded == "paused: 401, set XAI_API_KEY"
+    assert sql("SELECT id FROM eval_runs") == [(first,)]

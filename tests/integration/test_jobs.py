@@ -148,7 +148,7 @@ def test_a_stored_answer_comes_back_with_the_claim(
     expire: Callable[[int], object],
 ) -> None:
     job = claimed(db, job_id)
-    call_id = calls.reserve(db, job, judge(), purpose="answer", attempt=1, usd=Decimal("0.001"))
+    call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
     calls.settle(db, call_id or 0, answer)
     expire(job_id)
     assert claimed(db, job_id).completion == answer
@@ -159,7 +159,7 @@ def test_text_that_postgres_cannot_hold_is_stored_without_what_it_cannot_hold(
 ) -> None:
     hostile = "a\x00b\ud800c\U0001f600"
     job = claimed(db, job_id)
-    call_id = calls.reserve(db, job, judge(), purpose="answer", attempt=1, usd=Decimal("0.001"))
+    call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
     calls.settle(db, call_id or 0, replace(answer, text=hostile))
     grade = Grade("strict_substring", None, None, hostile)
     assert jobs.finish(db, job, Outcome("errored", "ungradable", hostile), [grade])

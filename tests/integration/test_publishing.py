@@ -14,7 +14,8 @@ from evalq.broker import Broker, chord_id, message_id
 from evalq.definitions.judge import SimulatedJudge
 from evalq.embedded import Fleet
 from evalq.embedded.processes import wait_until
-from evalq.enqueue import WINDOW, open_chords, pump, pump_all
+from evalq.enqueue import open_chords, pump, pump_all
+from evalq.plan import LARGEST_WINDOW
 from evalq.providers import PROVIDERS
 from evalq.queues import CALL_QUEUES, CONTROL_QUEUE
 from evalq.store import bakeoffs, jobs
@@ -44,7 +45,7 @@ def concluding(valkey: "redis.Redis") -> list[list[int]]:
 def queued(db: Database) -> list[jobs.QueuedJob]:
     """Mark the next window as queued without publishing it."""
     with db.transaction() as tx:
-        return jobs.queue_window(tx, GATE, window=WINDOW)
+        return jobs.queue_window(tx, GATE)
 
 
 def test_jobs_are_published_in_batches(app: Celery) -> None:
@@ -122,7 +123,7 @@ def test_no_more_than_a_window_is_out_and_its_middle_asks_for_more(
     db: Database, broker: Broker, valkey: "redis.Redis", sql: Sql, record: Callable[..., int]
 ) -> None:
     record(5000)
-    assert pump(db, broker, GATE) == WINDOW == 4096
+    assert pump(db, broker, GATE) == LARGEST_WINDOW == 4096
     assert sql(COUNTS, GATE) == [("queued", 4096), ("ready", 904)]
     assert valkey.llen(QUEUE) == 4096
     assert sql("SELECT position FROM jobs WHERE refill") == [(2047,)]

@@ -7,7 +7,7 @@ from evalq.definitions.judge import OpenAIJudge, PythonJudge, SimulatedJudge
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import CapReached, InputError
 from evalq.grading.judge_model import MAX_FINDINGS, VERDICT_TOKENS, verdict_prompt
-from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap
+from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.pricing import estimate_usd, worst_case_usd
 from evalq.question import answer_prompt
 
@@ -82,9 +82,9 @@ def unpriced(name: str) -> OpenAIJudge:
     return OpenAIJudge(name=name, provider="openai", model="m", base_url="http://127.0.0.1:8000/v1")
 
 
-def test_a_judge_or_grader_without_a_price_is_refused_by_name() -> None:
+def test_judges_without_a_price_are_refused_by_name() -> None:
     with pytest.raises(InputError) as caught:
-        make_plan(task(), CASES, [judge("a"), unpriced("b")], grader=unpriced("g"))
+        refuse_unpriced([judge("a"), unpriced("b"), unpriced("g")])
     assert [problem.message for problem in caught.value.problems] == [
         "judge 'b' has no price",
         "judge 'g' has no price",

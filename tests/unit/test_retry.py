@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from evalq.calling.retry import MAX_AMBIGUOUS_REPEATS, MAX_ATTEMPTS, with_retries
-from evalq.errors import FaultKind, ProviderFault
+from evalq.errors import FaultKind, ProviderFault, PutBack
 from evalq.records import Completion
 
 ANSWER = Completion("answered", "yes")
@@ -83,16 +83,25 @@ def test_what_is_no_fault_of_the_provider_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_the_provider_asked_for_is_waited_and_jitter_only_adds(seed: int) -> None:
-    provider = Provider([fault("rate", retry_after_s=30.0)])
+    provider = Provider([fault("rate", retry_after_s=10.0)])
     provider.ask(seed)
     [wait_s] = provider.waits
-    assert 30.0 <= wait_s <= 33.0
+    assert 10.0 <= wait_s <= 11.0
 
 
-def test_a_wait_longer_than_our_own_longest_is_honoured() -> None:
+def test_a_wait_longer_than_a_slot_may_be_held_puts_the_job_back() -> None:
     provider = Provider([fault("rate", retry_after_s=600.0)])
-    provider.ask()
-    assert provider.waits[0] >= 600.0
+    with pytest.raises(PutBack) as caught:
+        provider.ask()
+    assert (caught.value.wait_s, provider.waits) == (600.0, [])
+
+
+@pytest.mark.parametrize(("made", "ambiguous"), [(MAX_ATTEMPTS, 0), (2, 2)])
+def test_what_earlier_holders_of_the_job_tried_counts(made: int, ambiguous: int) -> None:
+    with pytest.raises(ProviderFault, match="given up"):
+        with_retries(
+            lambda n: pytest.fail("asked again"), sleep=print, rng=Random(0), made=made, ambiguous=ambiguous
+        )
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -58,6 +58,8 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_DATABASE_URL": "postgresql://me@host/db",
         "EVALQ_BROKER_URL": "rediss://host",
         "EVALQ_MAX_COST_USD": "2.50",
+        "EVALQ_CAPS_PER_DAY_USD": "20",
+        "EVALQ_CAPS_PER_PROVIDER_USD": '{"xai": 5}',
         "EVALQ_FLEET_PROCESSES": "3",
         "EVALQ_FLEET_SLOTS": " 8 ",
         "EVALQ_JUDGES": json.dumps({"mine": judge}),
@@ -67,6 +69,8 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
     settings = load_settings(root, environ)
     assert settings.model_fields_set == set(Settings.model_fields)
     assert settings.fleet.model_fields_set == {"processes", "slots"}
+    assert settings.caps
+    assert settings.caps.scopes() == {"day": Decimal(20), "provider:xai": Decimal(5)}
     assert (settings.max_cost_usd, settings.fleet.slots, settings.judges["mine"].name) == (
         Decimal("2.50"),
         8,

@@ -1,0 +1,229 @@
+"""The limiter of the fleet: what it grants, how long it makes wait, when it shuts a gate."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from evalq.broker import Broker, make_app
+from evalq.calling.rate_limit import MAX_WAIT_S, Gatekeeper
+from evalq.definitions.judge import SimulatedJudge
+from evalq.errors import ProviderFault, PutBack
+from evalq.gates import read_gates
+from evalq.records import About, Completion, Prompt, RateHints, Usage
+from evalq.settings import Settings
+
+Judge = Callable[..., SimulatedJudge]
+
+# Between two calls of a script some milliseconds pass; waits are compared with this much slack.
+SLACK = 0.25
+
+
+def prompt(characters: int = 400, max_tokens: int = 100) -> Prompt:
+    return Prompt("", "x" * characters, max_tokens, About("t", "c"))
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """How long each permit had to be waited for: nobody really sleeps here."""
+    return []
+
+
+@pytest.fixture
+def gatekeeper(broker: Broker, waits: list[float]) -> Gatekeeper:
+    return Gatekeeper(broker, sleep=waits.append)
+
+
+def answered(usage: Usage | None = None, **fields: Any) -> Completion:
+    return Completion("answered", "x", usage or Usage(100, 100), **fields)
+
+
+def test_a_gate_without_limits_makes_nobody_wait(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    for _ in range(50):
+        gatekeeper.take(judge(), prompt())
+    assert waits == []
+
+
+def test_requests_are_spaced_after_a_second_of_burst(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    for _ in range(5):
+        gatekeeper.take(judge(rpm=60.0), prompt())
+    assert waits == pytest.approx([1, 2, 3], abs=SLACK)
+
+
+def test_judges_of_one_gate_share_its_limit_and_others_do_not(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    for name in ("a", "b", "c"):
+        gatekeeper.take(judge(name, model="same", rpm=60.0), prompt())
+    assert waits == pytest.approx([1], abs=SLACK)
+    gatekeeper.take(judge("d", model="another", rpm=60.0), prompt())
+    assert len(waits) == 1
+
+
+def test_two_processes_share_the_limit(
+    engines: Any, gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    other = Gatekeeper(Broker(make_app(engines.broker_url)), sleep=waits.append)
+    for keeper in (gatekeeper, other, gatekeeper, other):
+        keeper.take(judge(rpm=60.0), prompt())
+    assert waits == pytest.approx([1, 2], abs=SLACK)
+
+
+def test_input_tokens_are_limited_and_corrected_when_settled(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    limited = judge(input_tpm=6000)  # 100 tokens a second; a prompt of 400 characters is taken for 100
+    first = gatekeeper.take(limited, prompt())
+    gatekeeper.answered(first, answered(Usage(600, 5)))  # it really took 600: five seconds more
+    gatekeeper.take(limited, prompt())
+    assert waits == pytest.approx([5], abs=SLACK)
+
+
+def test_unused_output_tokens_come_back(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
+    limited = judge(output_tpm=6000)
+    first = gatekeeper.take(limited, prompt(max_tokens=1000))  # ten seconds of the limit set aside
+    gatekeeper.answered(first, answered(Usage(1, 50)))
+    gatekeeper.take(limited, prompt(max_tokens=1000))
+    assert waits == []
+
+
+def test_concurrency_is_counted_until_settled(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    narrow = judge(concurrency=2)
+    permits = [gatekeeper.take(narrow, prompt()) for _ in range(2)]
+    with pytest.raises(PutBack):
+        gatekeeper.take(narrow, prompt())
+    gatekeeper.give_back(permits[0])
+    waits.clear()
+    gatekeeper.take(narrow, prompt())
+    assert waits == []
+
+
+def test_a_slot_whose_holder_died_comes_back(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    narrow = judge(concurrency=1)
+    gatekeeper.take(narrow, prompt())
+    key = f"evalq:gate:{narrow.gate}:calls"
+    [(call, _)] = valkey.zrange(key, 0, -1, withscores=True)
+    valkey.zadd(key, {call: 1})  # given up for dead long ago
+    assert gatekeeper.take(narrow, prompt())
+
+
+def test_a_429_closes_the_gate_for_everyone_until_retry_after(
+    engines: Any, gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    permit = gatekeeper.take(judge(), prompt())
+    gatekeeper.failed(permit, ProviderFault("rate", "slow down", retry_after_s=3.0))
+    woken: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        woken.append(seconds)
+        if len(woken) == 1:
+            raise TimeoutError  # the first wait is what matters: nobody waits three real seconds
+
+    with pytest.raises(TimeoutError):
+        Gatekeeper(Broker(make_app(engines.broker_url)), sleep=sleep).take(judge(), prompt())
+    assert woken == pytest.approx([3], abs=SLACK)
+
+
+def test_a_long_closure_gives_the_slot_back(gatekeeper: Gatekeeper, judge: Judge) -> None:
+    permit = gatekeeper.take(judge(), prompt())
+    gatekeeper.failed(permit, ProviderFault("rate", "slow down", retry_after_s=600.0))
+    with pytest.raises(PutBack) as caught:
+        gatekeeper.take(judge(), prompt())
+    assert caught.value.wait_s == pytest.approx(600, abs=SLACK)
+
+
+def test_a_queue_longer_than_a_slot_may_wait_gives_the_slot_back(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    slow = judge(rpm=6.0)  # one in ten seconds
+    for _ in range(3):
+        gatekeeper.take(slow, prompt())
+    with pytest.raises(PutBack):
+        gatekeeper.take(slow, prompt())
+    assert waits == pytest.approx([9, 19], abs=SLACK)
+
+
+def test_limits_are_learned_from_headers(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
+    permit = gatekeeper.take(judge(), prompt())
+    gatekeeper.answered(permit, answered(rate_hints=RateHints(rpm=60.0)))
+    for _ in range(3):
+        gatekeeper.take(judge(), prompt())
+    assert waits == pytest.approx([1], abs=SLACK)
+
+
+def test_the_breaker_opens_when_half_of_ten_calls_fail_and_lets_one_probe_through(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
+) -> None:
+    for number in range(10):
+        permit = gatekeeper.take(judge(), prompt())
+        if number % 2:
+            gatekeeper.failed(permit, ProviderFault("transient", "overloaded"))
+        else:
+            gatekeeper.answered(permit, answered())
+    key = f"evalq:gate:{judge().gate}"
+    assert float(valkey.hget(key, "open_until") or 0) > 0
+    valkey.hset(key, "open_until", 1)  # the cool-down is over
+    probe = gatekeeper.take(judge(), prompt())
+    with pytest.raises(PutBack):
+        gatekeeper.take(judge(), prompt())
+    gatekeeper.answered(probe, answered())
+    waits.clear()
+    gatekeeper.take(judge(), prompt())
+    assert waits == []
+
+
+def test_a_failing_probe_opens_the_breaker_for_longer(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    key = f"evalq:gate:{judge().gate}"
+    valkey.hset(key, mapping={"open_until": 1, "cool_down": 5000})
+    gatekeeper.failed(gatekeeper.take(judge(), prompt()), ProviderFault("ambiguous", "reset"))
+    assert float(valkey.hget(key, "cool_down") or 0) == 10_000
+
+
+def test_mistakes_of_the_caller_do_not_open_the_breaker(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    for _ in range(20):
+        gatekeeper.failed(gatekeeper.take(judge(), prompt()), ProviderFault("permanent", "bad request"))
+    assert not valkey.hget(f"evalq:gate:{judge().gate}", "open_until")
+
+
+def test_a_provider_has_a_budget_of_retries_that_successes_refill(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    valkey.set("evalq:retries:simulated", 1.95)
+    rate = ProviderFault("permanent", "x")  # any fault draws on it; this one shuts no gate
+    assert gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate)
+    assert not gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate)
+    gatekeeper.answered(gatekeeper.take(judge(), prompt()), answered())
+    assert gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate)
+
+
+def test_without_a_broker_there_is_no_permit(judge: Judge) -> None:
+    nowhere = Gatekeeper(Broker(make_app("redis://127.0.0.1:1/0")))
+    with pytest.raises(PutBack, match="no limiter, no call"):
+        nowhere.take(judge(), prompt())
+
+
+def test_the_gates_are_shown_live(gatekeeper: Gatekeeper, broker: Broker, judge: Judge) -> None:
+    limited = judge("shown", rpm=600.0)
+    gatekeeper.take(limited, prompt())
+    gatekeeper.failed(
+        gatekeeper.take(limited, prompt()), ProviderFault("rate", "x", retry_after_s=MAX_WAIT_S)
+    )
+    [gate] = read_gates(broker, Settings(judges={"shown": limited}))
+    shown = gate.document()
+    assert shown["limit"]["rpm"] == 600
+    assert shown["used_rpm"] == 2
+    assert shown["in_flight"] == 1
+    assert shown["closed_until"]
