@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import psutil
+import psycopg
 
 from evalq import enqueue
 from evalq.broker import Broker, make_app
@@ -20,7 +21,7 @@ from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 from evalq.store.schema import apply_schema
 
-N_CASES, N_JUDGES, BATCH = 20_000, 5, enqueue.WINDOW
+N_CASES, N_JUDGES = 20_000, 5
 BUDGET_S = 15.0
 
 
@@ -66,11 +67,11 @@ def _publish(db: Database, broker: Broker, bakeoff_id: int) -> None:
     before = process.memory_info().rss
     started = time.perf_counter()
     for gate in jobs.gates_with_ready_jobs(db):
-        for window in range(BATCH, N_CASES + BATCH, BATCH):
-            with db.transaction() as tx:
-                batch = jobs.queue_window(tx, gate, window=window)
-            broker.publish(batch)
-            out += len(batch)
+        while sent := enqueue.pump(db, broker, gate):
+            out += sent
+            with psycopg.connect(db.url, autocommit=True) as connection:
+                # As if workers had done them: a window is refilled as its jobs end.
+                connection.execute("UPDATE jobs SET state = 'done' WHERE state = 'queued'")
     seconds = time.perf_counter() - started
     grown = (process.memory_info().rss - before) / 1e6
     verdict = "within" if seconds <= BUDGET_S else "OVER"

@@ -71,5 +71,6 @@ def test_a_client_may_wait_to_be_told_to_go_on() -> None:
 
 def test_a_response_has_its_length_and_headers() -> None:
     assert response(529, b"{}", "x-a: 1\r\n") == (
-        b"HTTP/1.1 529 Site is overloaded\r\ncontent-type: application/json\r\ncontent-length: 2\r\nx-a: 1\r\n\r\n{}"
+        b"HTTP/1.1 529 Site is overloaded\r\ncontent-type: application/json\r\n"
+        b"content-length: 2\r\nx-a: 1\r\n\r\n{}"
     )

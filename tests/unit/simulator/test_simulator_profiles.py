@@ -32,7 +32,7 @@ def test_a_429_says_when_to_come_back(name: str, form: str, seconds: float) -> N
 
 @pytest.mark.parametrize("name", ["", "501", "429:soon", "429:seconds=", "429:seconds=-1", "500:seconds=3"])
 def test_a_fault_nobody_knows_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="write|known"):
+    with pytest.raises(ValueError, match=r"write|known"):
         parse_fault(name)
 
 
