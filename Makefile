@@ -30,8 +30,11 @@ test: $(STAMP)
 	$(PY) -m pytest tests -q -n 2 --dist loadfile
 
 bench: $(STAMP)
-	$(PY) -m benchmarks.publishing
 	$(PY) -m benchmarks.startup
+	$(PY) -m benchmarks.publishing
+	$(PY) -m benchmarks.simulator
+	$(PY) -m benchmarks.throughput
+	$(PY) -m benchmarks.limits
 
 wheel: $(STAMP)
 	$(PY) -m pip wheel --quiet --no-deps -w dist .

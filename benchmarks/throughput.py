@@ -53,10 +53,8 @@ class CpuMeter:
         return sum(s for (_, name), s in self.seconds.items() if name.startswith(is_server) == servers)
 
 
-def write_project(folder: Path, url: str, *, cases: int, judges: int, slots: int) -> None:
-    """A task, an evalset and judges of the OpenAI protocol."""
-    (folder / "tasks").mkdir()
-    (folder / "tasks" / "echo.yaml").write_text(TASK)
+def write_cases(folder: Path, cases: int) -> None:
+    """An evalset of the echo task."""
     (folder / "evalsets" / "echo").mkdir(parents=True)
     lines = [
         json.dumps(
@@ -65,23 +63,30 @@ def write_project(folder: Path, url: str, *, cases: int, judges: int, slots: int
         for i in range(cases)
     ]
     (folder / "evalsets" / "echo" / "dev.jsonl").write_text("\n".join(lines))
+
+
+def write_project(folder: Path, url: str, *, cases: int, judges: int, slots: int) -> None:
+    """A task, an evalset and judges of the OpenAI protocol."""
+    (folder / "tasks").mkdir()
+    (folder / "tasks" / "echo.yaml").write_text(TASK)
+    write_cases(folder, cases)
+    price = {"input": 1, "output": 2}
     models = {
-        f"judge-{i}": {
-            "provider": "openai",
-            "model": f"m{i}",
-            "base_url": f"{url}/v1",
-            "price": {"input": 1, "output": 2},
-        }
+        f"judge-{i}": {"provider": "openai", "model": f"m{i}", "base_url": f"{url}/v1", "price": price}
         for i in range(judges)
     }
     settings = {"judges": models, "fleet": {"processes": 2, "slots": slots // 2}}
     (folder / "evalq.yaml").write_text(json.dumps(settings))
 
 
+def clean_environment() -> dict[str, str]:
+    """The environment without settings of evalq: a benchmark brings its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("EVALQ_")}
+
+
 def run(folder: Path, meter: CpuMeter) -> tuple[float, dict[str, object]]:
     """One `evalq bake-off`; wall seconds and its result."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("EVALQ_")}
-    env |= {"EVALQ_BENCH_MARKER": meter.marker}
+    env = clean_environment() | {"EVALQ_BENCH_MARKER": meter.marker}
     watcher = threading.Thread(target=meter.watch, daemon=True)
     watcher.start()
     started = time.perf_counter()

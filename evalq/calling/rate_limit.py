@@ -20,6 +20,7 @@ _CLOSED_WITHOUT_WORD_S = 2.0
 _BREAKER_WINDOW_MS, _BREAKER_CALLS, _COOL_DOWN_MS = 60_000, 10, 5_000
 _RETRY_CAPACITY, _RETRY_GAIN = 50, 0.1
 _BROKER_AWAY_S = 5.0
+_ENVELOPE_TOKENS = 16
 
 Outcome = Literal["ok", "rate", "failed", "other"]
 
@@ -133,8 +134,8 @@ def gate_keys(gate: str) -> list[str]:
 
 
 def _tokens(prompt: Prompt) -> int:
-    """About four characters a token; the settlement corrects it."""
-    return max(1, (len(prompt.system) + len(prompt.user)) // 4)
+    """Three characters a token and an envelope: rather too many, the settlement gives them back."""
+    return (len(prompt.system) + len(prompt.user)) // 3 + _ENVELOPE_TOKENS
 
 
 @cache

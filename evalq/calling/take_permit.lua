@@ -53,14 +53,16 @@ local demands = {
 local wait = 0
 for _, demand in ipairs(demands) do
   if demand[2] > 0 then
+    demand.cost = demand[3] * 60000 / demand[2]
     demand.next = math.max(field('next.' .. demand[1]), now)
-    wait = math.max(wait, demand.next - burst - now)
+    -- The call itself is part of the burst: never more than limit × time + burst in any window.
+    wait = math.max(wait, demand.next - math.max(burst - demand.cost, 0) - now)
   end
 end
 if wait > patience then return refuse(wait, 'rate') end
 
 for _, demand in ipairs(demands) do
-  if demand.next then redis.call('HSET', gate, 'next.' .. demand[1], demand.next + demand[3] * 60000 / demand[2]) end
+  if demand.next then redis.call('HSET', gate, 'next.' .. demand[1], demand.next + demand.cost) end
 end
 if open_until > 0 then redis.call('HSET', gate, 'probe_until', now + life) end
 

@@ -89,6 +89,9 @@ def _best(best: dict[str, Any] | None) -> str:
 @click.option("--case", "case_id", help="One case with every answer in full.")
 @click.option("--judge", help="Only this judge's answers.")
 @click.option(
+    "--calls", "show_calls", is_flag=True, help="The journal: every call with its price or its fault."
+)
+@click.option(
     "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Cases shown at most."
 )
 @click.option(

@@ -10,7 +10,6 @@ from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.simulator.profile import SimulatorConfig
-    from evalq.simulator.server import Server
 
 KEY_NAME = "EVALQ_SIMULATOR_KEY"
 
@@ -36,8 +35,13 @@ def simulator(port: int, config: Path | None, tasks: tuple[str, ...], evalsets: 
 
     settings = _config(config, tasks, evalsets)
     server = Server(settings, port=port, root=project_root(Path.cwd()))
-    click.echo(_introduction(server.url, settings))
-    return _serve(server)
+    try:
+        click.echo(_introduction(server.url, settings))
+        server.run()
+    except KeyboardInterrupt:
+        ledger = server.provider.ledger.document()
+        click.echo(f"stopped after {ledger['requests']} requests, {ledger['billed']} billed", err=True)
+    return 0
 
 
 def _config(path: Path | None, tasks: Sequence[str], evalsets: Sequence[str]) -> "SimulatorConfig":
@@ -79,12 +83,3 @@ def _introduction(url: str, settings: "SimulatorConfig") -> str:
         *judges,
     ]
     return "\n".join(lines)
-
-
-def _serve(server: "Server") -> int:
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        ledger = server.provider.ledger.document()
-        click.echo(f"stopped after {ledger['requests']} requests, {ledger['billed']} billed", err=True)
-    return 0

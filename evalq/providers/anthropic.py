@@ -76,10 +76,11 @@ class AnthropicAdapter:
             )
             latency_ms = elapsed_ms(started)
             call.request_id = request_id(response.headers)
-            return _completion(response, latency_ms)
+            return read_message(response, latency_ms)
 
 
-def _completion(response: httpx2.Response, latency_ms: int) -> Completion:
+def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(response.content)
     content = read_list(body, "content")
     text = joined_text(content)

@@ -66,7 +66,7 @@ class GoogleAdapter:
             )
             latency_ms = elapsed_ms(started)
             raw = response.sdk_http_response
-            return _completion((raw and raw.body) or "", latency_ms)
+            return read_candidates((raw and raw.body) or "", latency_ms)
 
     def _check_params(self) -> None:
         try:
@@ -107,7 +107,8 @@ def _config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateCont
     )
 
 
-def _completion(reply: str, latency_ms: int) -> Completion:
+def read_candidates(reply: str, latency_ms: int) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(reply)
     state, text = _answer(body)
     return Completion(

@@ -64,20 +64,22 @@ class OpenAIAdapter:
             )
             latency_ms = elapsed_ms(started)
             call.request_id = request_id(response.headers)
-            return self._completion(response, latency_ms)
+            return read_choices(response, latency_ms, is_additive=self._judge.provider == "xai")
 
-    def _completion(self, response: httpx2.Response, latency_ms: int) -> Completion:
-        body = read_object(response.content)
-        state, text = _answer(read_list(body, "choices"))
-        return Completion(
-            state,
-            text,
-            _usage(an_account(body.get("usage")), is_additive=self._judge.provider == "xai"),
-            latency_ms,
-            model=a_name(body.get("model")),
-            request_id=request_id(response.headers),
-            rate_hints=rate_hints(response.headers, _LIMITS),
-        )
+
+def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: bool) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    body = read_object(response.content)
+    state, text = _answer(read_list(body, "choices"))
+    return Completion(
+        state,
+        text,
+        _usage(an_account(body.get("usage")), is_additive=is_additive),
+        latency_ms,
+        model=a_name(body.get("model")),
+        request_id=request_id(response.headers),
+        rate_hints=rate_hints(response.headers, _LIMITS),
+    )
 
 
 def _answer(choices: list[Any]) -> tuple[CompletionState, str]:

@@ -76,7 +76,7 @@ class Client(httpx2.Client):
             request.headers.update(urllib3.make_headers(basic_auth=f"{name}:{password}"))
         try:
             return self._exchange(request)
-        except HTTPError as exc:
+        except (HTTPError, TimeoutError) as exc:
             raise _translated(exc, request) from exc
 
     def forget_connections(self) -> None:
@@ -88,7 +88,7 @@ class Client(httpx2.Client):
         route = self._route(request.url)
         answer = route.pool.urlopen(
             request.method,
-            str(request.url) if route.is_forwarded else request.url.raw_path.decode("ascii"),
+            _target(request.url, is_whole=route.is_forwarded),
             body=request.read() or None,
             headers={name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw},
             timeout=urllib3.Timeout(connect=min(_CONNECT_S, call.time_left_s()), read=call.time_left_s()),
@@ -132,9 +132,15 @@ os.register_at_fork(after_in_child=client.forget_connections)
 
 
 def call_headers(prompt: Prompt) -> Mapping[str, str]:
-    """The headers that belong to one call rather than to the judge; every adapter sends them."""
-    del prompt
-    return {}
+    """The headers that belong to one call rather than to the judge; every adapter sends them.
+
+    The journal's key of the question: a provider's log, or the simulator's ledger, can be held against ours.
+    """
+    return {"x-evalq-call": prompt.about.call_key} if prompt.about.call_key else {}
+
+
+def _target(url: httpx2.URL, *, is_whole: bool) -> str:
+    return str(url.copy_with(userinfo=b"")) if is_whole else url.raw_path.decode("ascii")
 
 
 def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
@@ -149,7 +155,7 @@ def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
     return b"".join(parts)
 
 
-def _translated(exc: HTTPError, request: httpx2.Request) -> httpx2.TransportError:
+def _translated(exc: Exception, request: httpx2.Request) -> httpx2.TransportError:
     """What an SDK expects of httpx2. Before anything was sent, every failure is one of connecting."""
     inner = next((arg for arg in exc.args if isinstance(arg, Exception)), exc)
     is_timeout = isinstance(exc, AnyTimeout) or isinstance(inner, TimeoutError)
@@ -163,7 +169,7 @@ def _translated(exc: HTTPError, request: httpx2.Request) -> httpx2.TransportErro
     )
 
 
-def _unconnected(exc: HTTPError, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
+def _unconnected(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
     if isinstance(inner, ssl.SSLCertVerificationError):
         return NeverConnects("the server's certificate is not trusted")
     if isinstance(exc, ProxySchemeUnknown):

@@ -1,7 +1,7 @@
 """The provider's own account: every request, what was billed for it, and how many were open at once."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -62,11 +62,15 @@ class Tally:
 class Ledger:
     """Written when a request has come in whole: who leaves before the answer has been billed all the same."""
 
+    kept: InitVar[int] = KEPT_CALLS
     _all: Tally = field(default_factory=Tally)
     _by_model: dict[str, Tally] = field(default_factory=dict)
     _by_key: dict[str, int] = field(default_factory=dict)
-    _calls: deque[Entry] = field(default_factory=lambda: deque(maxlen=KEPT_CALLS))
+    _calls: deque[Entry] = field(init=False)
     _first_at: float | None = None
+
+    def __post_init__(self, kept: int) -> None:
+        self._calls = deque(maxlen=kept)
 
     def next_seq(self) -> int:
         """The number of the request that comes next, from 1."""

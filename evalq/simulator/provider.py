@@ -89,8 +89,9 @@ class Provider:
     def set_profiles(self, profiles: Mapping[str, Profile]) -> None:
         """Give models another profile; their schedules and limits begin anew."""
         self._profiles.update(profiles)
-        is_kept = [name for name in self._models if name in self._profiles or ANY_MODEL not in profiles]
-        self._models = {name: self._models[name] for name in is_kept if name not in profiles}
+        stale = {name for name in self._models if ANY_MODEL in profiles and name not in self._profiles}
+        for name in stale | set(profiles):
+            self._models.pop(name, None)
 
     def take(self, wire: Wire, request: Request) -> Delivery:
         """One request, from its bytes to its end."""

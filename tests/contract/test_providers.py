@@ -1,6 +1,5 @@
 """One suite for everything that can sit as a judge: the same trouble has the same name everywhere."""
 
-import json
 import logging
 import pickle
 import subprocess
@@ -148,8 +147,9 @@ def test_trouble_has_the_same_name_everywhere(
     provider: str, fault: str, sim: Simulator, table: dict[tuple[str, str], str]
 ) -> None:
     model = model_name(provider, fault)
+    asked = adapter(provider, sim.url, model)
     started = time.perf_counter()
-    found = outcome(adapter(provider, sim.url, model))
+    found = outcome(asked)
     took_s = time.perf_counter() - started
     name = found.kind if isinstance(found, ProviderFault) else found.state
     table[fault, provider] = name

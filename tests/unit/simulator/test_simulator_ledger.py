@@ -1,6 +1,6 @@
 """The arithmetic of the ledger."""
 
-from evalq.simulator.ledger import KEPT_CALLS, Entry, Ledger
+from evalq.simulator.ledger import Entry, Ledger
 
 
 def entry(seq: int = 1, *, model: str = "m", key: str = "k", billed: bool = True) -> Entry:
@@ -51,9 +51,10 @@ def test_calls_are_listed_after_a_number() -> None:
 
 
 def test_only_the_last_calls_are_kept_but_all_are_counted() -> None:
-    ledger = Ledger()
-    for seq in range(1, KEPT_CALLS + 11):
+    ledger = Ledger(kept=100)
+    for seq in range(1, 111):
         ledger.open(entry(seq)).close()
-    assert ledger.document()["requests"] == KEPT_CALLS + 10
-    assert [ledger.calls()[i]["seq"] for i in (0, -1)] == [11, KEPT_CALLS + 10]
-    assert [call["seq"] for call in ledger.calls(since=KEPT_CALLS + 8)] == [KEPT_CALLS + 9, KEPT_CALLS + 10]
+    assert ledger.document()["requests"] == 110
+    assert [ledger.calls()[i]["seq"] for i in (0, -1)] == [11, 110]
+    assert [call["seq"] for call in ledger.calls(since=108)] == [109, 110]
+    assert len(ledger.calls(since=3)) == 100
