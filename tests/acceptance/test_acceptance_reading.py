@@ -95,6 +95,13 @@ def test_the_answers_of_one_judge_are_shown_alone(baked: Any) -> None:
     read(baked, "inspect", "1", "--judge", "hostile", "--limit", "3")
 
 
+def test_the_journal_lists_every_call(baked: Any) -> None:
+    journal = json.loads(read(baked, "inspect", "1", "--calls", "--limit", "100", "--json"))
+    assert len(journal) == 48
+    assert {call["state"] for call in journal} == {"settled"}
+    assert "\tanswer\tgood\t1\tsettled\t" in read(baked, "inspect", "1", "--calls", "--judge", "good")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
