@@ -25,11 +25,15 @@ max_tokens: 64
 """
 
 
+SERVERS = ("postgres", "valkey-server")
+
+
 @dataclass
 class CpuMeter:
-    """CPU seconds of every process that carries a marker in its environment, sampled while it lives."""
+    """CPU seconds of evalq's processes (they carry a marker) and of servers started since, while they live."""
 
     marker: str = field(default_factory=lambda: uuid.uuid4().hex)
+    since: float = field(default_factory=time.time)
     seconds: dict[tuple[int, str], float] = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -41,16 +45,20 @@ class CpuMeter:
 
     def _sample(self, process: psutil.Process) -> None:
         try:
-            if process.environ().get("EVALQ_BENCH_MARKER") == self.marker:
+            if self._is_ours(process):
                 spent = process.cpu_times()
                 self.seconds[process.pid, process.name()] = spent.user + spent.system
         except (psutil.Error, OSError):
             return
 
+    def _is_ours(self, process: psutil.Process) -> bool:
+        if process.create_time() < self.since - 1:
+            return False
+        return process.name() in SERVERS or process.environ().get("EVALQ_BENCH_MARKER") == self.marker
+
     def total(self, *, servers: bool) -> float:
         """Seconds of the engines, or of everything else."""
-        is_server = ("postgres", "valkey-server")
-        return sum(s for (_, name), s in self.seconds.items() if name.startswith(is_server) == servers)
+        return sum(spent for (_, name), spent in self.seconds.items() if (name in SERVERS) == servers)
 
 
 def write_cases(folder: Path, cases: int) -> None:

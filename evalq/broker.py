@@ -17,6 +17,7 @@ from evalq.store.jobs import QueuedJob
 # Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 _CHORD_EXPIRES_S = 14 * 24 * 3600
+_LEAN = "evalq.lean_redis:Transport"
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
 
 
@@ -24,6 +25,7 @@ def make_app(broker_url: str) -> Celery:
     """A Celery application with the settings producer and workers must share."""
     app = Celery("evalq", broker=broker_url, backend=broker_url, set_as_current=False)
     app.conf.update(
+        broker_transport=_LEAN if broker_url.startswith("redis://") else None,
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
@@ -36,7 +38,8 @@ def make_app(broker_url: str) -> Celery:
         task_reject_on_worker_lost=True,
         task_ignore_result=True,
         worker_prefetch_multiplier=1,
-        worker_send_task_events=True,
+        # Events cost a tenth of a worker's time; `evalq worker` turns them on, for Flower.
+        worker_send_task_events=False,
         task_send_sent_event=False,
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,

@@ -2,7 +2,6 @@
 
 import os
 import threading
-from functools import lru_cache
 
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
@@ -18,6 +17,8 @@ from workers.heartbeat import Heartbeat
 # Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
 _POOL_SIZE = 8
 
+_lock = threading.RLock()
+
 
 class Connections:
     """Everything shared by the slots of one process."""
@@ -29,14 +30,20 @@ class Connections:
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db)
         self.gatekeeper = Gatekeeper(self.broker)
-        self.caller = lru_cache(maxsize=1024)(self._caller)
+        self._callers: dict[str, Caller] = {}
 
-    def _caller(self, judge_sha: str) -> Caller:
-        judge = self.snapshots.judge(judge_sha)
-        return Caller(judge, connect(judge, environment_with_keys(os.environ)))
+    def caller(self, judge_sha: str) -> Caller:
+        """A judge that can be asked; built by the first job that meets it while the others wait."""
+        if judge_sha not in self._callers:
+            with _lock:
+                if judge_sha not in self._callers:
+                    judge = self.snapshots.judge(judge_sha)
+                    self._callers[judge_sha] = Caller(
+                        judge, connect(judge, environment_with_keys(os.environ))
+                    )
+        return self._callers[judge_sha]
 
 
-_lock = threading.Lock()
 _here: list[Connections] = []
 
 

@@ -100,8 +100,9 @@ def down(force: bool) -> int:
 @click.command()
 @click.option("-c", "--slots", type=click.IntRange(1, 1000), help="Jobs at once; default: fleet.slots.")
 @click.option("-Q", "--queues", help="Queues to serve, separated by commas; default: all.")
+@click.option("--events/--no-events", default=True, show_default=True, help="Tell Flower about every job.")
 @click.option("--loglevel", default="INFO", show_default=True)
-def worker(slots: int | None, queues: str | None, loglevel: str) -> None:
+def worker(slots: int | None, queues: str | None, events: bool, loglevel: str) -> None:
     """Run a worker against EVALQ_DATABASE_URL and EVALQ_BROKER_URL."""
     from evalq.queues import QUEUES
 
@@ -109,7 +110,7 @@ def worker(slots: int | None, queues: str | None, loglevel: str) -> None:
     concurrency = str(slots or settings.fleet.slots)
     served = queues or ",".join(QUEUES)
     node = f"evalq-{os.getpid()}@{socket.gethostname()}"
-    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", *(["-E"] if events else [])]
     _celery(
         "worker", "--pool", "threads", "-c", concurrency, "-Q", served, "-n", node, "-l", loglevel, *quiet
     )
