@@ -30,7 +30,7 @@ SERVERS = ("postgres", "valkey-server")
 
 @dataclass
 class CpuMeter:
-    """CPU seconds of evalq's processes (they carry a marker) and of servers started since, while they live."""
+    """CPU seconds of evalq's processes (they carry a marker) and of servers started since."""
 
     marker: str = field(default_factory=lambda: uuid.uuid4().hex)
     since: float = field(default_factory=time.time)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from evalq import conclusion, enqueue, recovery
 from evalq.broker import Broker
-from evalq.catalogue import catalogue, pick
+from evalq.catalogue import Catalogue, catalogue, pick
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.fit import check_fit
+from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.lookup import find_evalset, find_task
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import InputError, Problem
@@ -26,6 +27,8 @@ from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
+
+SIMULATED_GRADER = "sim-grader"
 
 _RESUMABLE: list[BakeOffState] = ["paused", "capped", "cancelled"]
 _POLL_S = 0.25
@@ -57,12 +60,11 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     if problems:
         raise InputError(*problems)
     known = catalogue(settings.judges)
-    grader = _grader_name(task)
-    if grader:
-        check_rubric(task, loaded.evalset.cases[0])
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
     judges = pick(request.judges or task.default_judges, known)
-    graders = pick([grader], known) if grader else []
+    graders = _graders(task, judges, known, is_chosen=request.grader_model is not None)
+    if graders:
+        check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
         refuse_unpriced([*judges, *graders])
     return make_plan(
@@ -145,8 +147,15 @@ def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
     return conclusion.result_of(db, bakeoff_id)
 
 
-def _grader_name(task: TaskConfig) -> str | None:
-    return task.scoring.judge_model if task.scoring and task.scoring.mode == "llm_judge" else None
+def _graders(
+    task: TaskConfig, judges: Sequence[JudgeConfig], known: Catalogue, *, is_chosen: bool
+) -> list[JudgeConfig]:
+    """The grader model, if the task has one; simulated answers are graded by a simulation: no key, no cost."""
+    if task.scoring is None or task.scoring.mode != "llm_judge":
+        return []
+    is_simulated = all(judge.provider == "simulated" for judge in judges)
+    name = SIMULATED_GRADER if is_simulated and not is_chosen else task.scoring.judge_model
+    return pick([name or SIMULATED_GRADER], known)
 
 
 def _samples(request: Request) -> int:

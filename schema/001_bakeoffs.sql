@@ -63,6 +63,7 @@ CREATE TABLE eval_kappa (
     degenerate      BOOLEAN NOT NULL DEFAULT FALSE,
     PRIMARY KEY (eval_run_id_a, eval_run_id_b)
 );
+COMMENT ON TABLE eval_kappa IS 'Agreement of two judges of a bake-off, for pairs that both have verdicts.';
 COMMENT ON COLUMN eval_kappa.degenerate IS 'A constant rater: kappa is a floor by convention, not a measurement.';
 
 CREATE TABLE bakeoffs (
@@ -181,6 +182,7 @@ CREATE TABLE grades (
     reason          TEXT NOT NULL,
     PRIMARY KEY (job_id, grader)
 );
+COMMENT ON TABLE grades IS 'One mark per grader and job.';
 COMMENT ON COLUMN grades.passed IS 'NULL: the grader could not decide, the reason says why.';
 
 CREATE TABLE call_journal (

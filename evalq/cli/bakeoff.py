@@ -76,9 +76,7 @@ def demo(scorer: Any, seed: int, **how: Any) -> int:
     """
     from evalq.bakeoff import Request
 
-    request = Request(
-        DEMO_TASK, DEMO_SET, _demo_judges(), scorer, "sim-grader" if scorer == "llm_judge" else None, 1, seed
-    )
+    request = Request(DEMO_TASK, DEMO_SET, _demo_judges(), scorer, seed=seed)
     return _run(request, detach=False, dry_run=False, **how)
 
 

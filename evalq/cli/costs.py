@@ -1,6 +1,5 @@
 """Commands on money and limits: cost and limits."""
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalq.cli.json_output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -34,7 +34,7 @@ def cost(since: str, as_json: bool) -> int:
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         rows = [_cost(row) for row in session.db.rows("costs", since=instant)]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        click.echo(json_text(rows))
     else:
         _print_costs(rows)
     return 0
@@ -96,7 +96,7 @@ def limits(as_json: bool) -> int:
     with open_session(settings) as session:
         gates = [gate.document() for gate in read_gates(session.broker(), settings)]
     if as_json:
-        click.echo(json.dumps(gates, indent=2))
+        click.echo(json_text(gates))
     else:
         _print_gates(gates)
     return 0

@@ -1,12 +1,12 @@
 """The commands on definitions: `evalq check` and `evalq init`."""
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from evalq.cli.json_output import json_text
 from evalq.definitions.files import shown
 from evalq.definitions.scaffold import draft, write_new
 from evalq.definitions.survey import Survey, survey
@@ -61,7 +61,7 @@ def _settings_problems() -> tuple[Problem, ...]:
 def _print_json(found: Survey, problems: tuple[Problem, ...]) -> None:
     counts = {"tasks": found.tasks, "evalsets": found.evalsets, "cases": found.cases}
     result = {"schema": "evalq.check/1", **counts, "problems": [asdict(problem) for problem in problems]}
-    click.echo(json.dumps(result, ensure_ascii=False, indent=2))
+    click.echo(json_text(result))
 
 
 def _print_lines(found: Survey, problems: tuple[Problem, ...]) -> None:

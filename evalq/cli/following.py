@@ -1,6 +1,5 @@
 """Following a bake-off on the screen, and showing what it came to."""
 
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import click
 from evalq.bakeoff import drain, exit_code, follow, result_of, stop_spending
 from evalq.broker import Broker
 from evalq.cli.interrupt import first_interrupt
+from evalq.cli.json_output import json_text
 from evalq.reports.live import choose_view
 from evalq.results import BakeOffResult
 from evalq.session import Session
@@ -27,7 +27,7 @@ class Screen:
 
     def show(self, result: BakeOffResult) -> None:
         """The result: a table on a terminal, tab-separated when piped, JSON when asked."""
-        document = json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
+        document = json_text(result.to_dict())
         if self.output:
             self.output.write_text(document + "\n", "utf-8")
         if self.as_json:
@@ -53,16 +53,17 @@ def follow_to_end(
     session: Session, broker: Broker, bakeoff_id: int, screen: Screen, *, pause_on_interrupt: bool
 ) -> int:
     """Follow, then show; the exit code says how it ended. Ctrl-C pauses it, or only ends the watching."""
-    with first_interrupt() as interrupt, choose_view(screen.display, sys.stderr, os.environ) as view:
-        state = follow(session.db, broker, bakeoff_id, show=view.update, is_interrupted=interrupt)
-        if interrupt() and pause_on_interrupt:
-            stop_spending(session.db, bakeoff_id, show=view.update)
-        elif state in ("capped", "paused", "cancelled"):
-            drain(session.db, bakeoff_id, show=view.update)
-    result = result_of(session.db, bakeoff_id)
-    if interrupt() and result.state != "concluded":
-        return _say_interrupted(result, is_paused=pause_on_interrupt)
-    screen.show(result)
+    with first_interrupt() as interrupt:
+        with choose_view(screen.display, sys.stderr, os.environ) as view:
+            state = follow(session.db, broker, bakeoff_id, show=view.update, is_interrupted=interrupt)
+            if interrupt() and pause_on_interrupt:
+                stop_spending(session.db, bakeoff_id, show=view.update)
+            elif state in ("capped", "paused", "cancelled"):
+                drain(session.db, bakeoff_id, show=view.update)
+        result = result_of(session.db, bakeoff_id)
+        if interrupt() and result.state != "concluded":
+            return _say_interrupted(result, is_paused=pause_on_interrupt)
+        screen.show(result)
     return exit_code(result)
 
 

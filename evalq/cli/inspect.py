@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalq.cli.json_output import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def runs(limit: int, as_json: bool) -> int:
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         rows = [_listed(row) for row in bakeoffs.listing(session.db, limit=limit)]
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        click.echo(json_text(rows))
     else:
         _print_runs(rows)
     return 0
@@ -135,7 +136,7 @@ def _render(
         document = result.to_dict()
         if question.show != "all" or question.case_id or question.judge:
             document |= {"cases": [case_document(case) for case in cases], "n_cases_found": total}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        click.echo(json_text(document))
     elif question.show == "all" and not question.case_id and not question.judge:
         _print_tables(result)
     else:
@@ -183,7 +184,7 @@ def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_jso
         "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit
     )
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
+        click.echo(json_text(rows))
         return 0
     names = (
         "run",

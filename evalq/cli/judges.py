@@ -1,6 +1,5 @@
 """The command that lists the judges one can name."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalq.cli.json_output import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def judges(as_json: bool) -> int:
     known = catalogue(load_settings(Path.cwd(), os.environ).judges).values()
     rows = [_row(judge, environ) for judge in known]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        click.echo(json_text(rows))
     else:
         _print(rows)
     return 0

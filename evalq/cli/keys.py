@@ -1,6 +1,5 @@
 """Commands for the keys file: set, list, unset."""
 
-import json
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from evalq import keys as stored
+from evalq.cli.json_output import json_text
 
 
 @click.group()
@@ -38,7 +38,7 @@ def keys_list(as_json: bool) -> int:
 
     rows = _rows(os.environ)
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        click.echo(json_text(rows))
         return 0
     print_table(
         ("key", "state", "source"),

@@ -1,6 +1,5 @@
 """Commands for the parts of a deployment: doctor, schema, up, down, worker, beat, flower."""
 
-import json
 import os
 import socket
 import sys
@@ -9,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from evalq.cli.json_output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import data_dir, load_settings
 
@@ -22,9 +22,7 @@ def doctor(as_json: bool) -> int:
     report = diagnose(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     if as_json:
         click.echo(
-            json.dumps(
-                {"schema": "evalq.doctor/1", "ok": report.is_well, "checks": report.documents()}, indent=2
-            )
+            json_text({"schema": "evalq.doctor/1", "ok": report.is_well, "checks": report.documents()})
         )
     else:
         for check in report.checks:

@@ -1,6 +1,5 @@
 """The command that makes sure of judges: one real call each."""
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
+from evalq.cli.json_output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
@@ -53,7 +53,7 @@ def verify(
         allow_unpriced=allow_unpriced,
     )
     if as_json:
-        click.echo(json.dumps([one.document() for one in found], indent=2, ensure_ascii=False))
+        click.echo(json_text([one.document() for one in found]))
     else:
         _print(found)
     return 0 if all(one.ok for one in found) else 3

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, LiteralString, cast
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -67,7 +68,7 @@ class Database:
             max_size=max_size,
             open=False,
             timeout=30,
-            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": 10},
+            kwargs={"autocommit": True, "row_factory": dict_row, **_timeout(url)},
         )
         self._open()
 
@@ -75,7 +76,7 @@ class Database:
         # One plain connection first: the pool would retry in the background for its whole timeout
         # and hide the reason.
         with reachable():
-            psycopg.connect(self.url, connect_timeout=10).close()
+            psycopg.connect(self.url, **_timeout(self.url)).close()
             self._pool.open(wait=True, timeout=30)
 
     def close(self) -> None:
@@ -108,6 +109,12 @@ class Database:
         """Run a statement by itself, return how many rows it touched."""
         with self.connection() as connection:
             return connection.run(name, **params)
+
+
+def _timeout(url: str) -> dict[str, Any]:
+    """Ten seconds to connect, unless the address says otherwise."""
+    with reachable():
+        return {} if "connect_timeout" in conninfo_to_dict(url) else {"connect_timeout": 10}
 
 
 @contextmanager

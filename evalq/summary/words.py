@@ -17,6 +17,8 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
     if bakeoff.state == "capped":
         yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
+    if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
+        yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
 

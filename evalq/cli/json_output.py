@@ -1,0 +1,14 @@
+"""JSON for stdout: readable in any language, and harmless to the terminal it may be printed on."""
+
+import json
+import re
+from typing import Any
+
+# Control and direction characters of model text: a terminal obeys them even inside a JSON string.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON; letters of every language stay, what a terminal would obey is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
