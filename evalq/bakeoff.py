@@ -150,7 +150,7 @@ def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
 def _graders(
     task: TaskConfig, judges: Sequence[JudgeConfig], known: Catalogue, *, is_chosen: bool
 ) -> list[JudgeConfig]:
-    """The grader model, if the task has one; simulated answers are graded by a simulation: no key, no cost."""
+    """The grader model, if the task has one; simulated answers are graded by a simulation, for nothing."""
     if task.scoring is None or task.scoring.mode != "llm_judge":
         return []
     is_simulated = all(judge.provider == "simulated" for judge in judges)
