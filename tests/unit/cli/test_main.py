@@ -60,7 +60,7 @@ def test_results_go_to_stdout_and_all_else_to_stderr(evalq: Evalq) -> None:
     assert listed.err == ""
     checked = evalq(*AUDIT)
     assert checked.out == ""
-    assert "knowledge_audit · dev-93 · 7 judges: 651 calls plus grading" in checked.err
+    assert "knowledge_audit · dev-93 · 6 judges: 558 calls plus grading" in checked.err
 
 
 @pytest.mark.parametrize(
