@@ -52,7 +52,7 @@ COPY cases (eval_set_sha, case_id, ordinal, stratum, body) FROM STDIN;
 
 -- copy_jobs --
 -- Bulk load of a bake-off's jobs.
-COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position) FROM STDIN;
+COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position, priority) FROM STDIN;
 
 -- bakeoff --
 -- One bake-off.

@@ -15,12 +15,16 @@ from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
 
 
+_PRIORITIES = {"drift_check": 10}
+"""What nobody waits for goes after what somebody does, at the same gate."""
+
+
 def record(db: Database, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:
     """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
     with db.transaction() as tx:
         bakeoff_id = _add_bakeoff(tx, plan, cap_usd=cap_usd, run_type=run_type, git_sha=git_sha)
         for judge in plan.judges:
-            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id)
+            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(run_type, 0))
     return bakeoff_id
 
 
@@ -46,7 +50,7 @@ def _add_bakeoff(tx: Connection, plan: Plan, *, cap_usd: Decimal, run_type: str,
     return int(row["id"])
 
 
-def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int) -> None:
+def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int, priority: int) -> None:
     row = tx.row(
         "add_run",
         bakeoff_id=bakeoff_id,
@@ -59,7 +63,10 @@ def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int)
         window_size=plan.window(judge),
     )
     assert row is not None
-    rows = ((row["id"], bakeoff_id, job.case_id, job.sample, judge.gate, job.position) for job in plan.jobs())
+    rows = (
+        (row["id"], bakeoff_id, job.case_id, job.sample, judge.gate, job.position, priority)
+        for job in plan.jobs()
+    )
     tx.copy("copy_jobs", rows)
 
 

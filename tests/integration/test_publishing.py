@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from evalq.definitions.judge import SimulatedJudge
 from evalq.embedded import Fleet
 from evalq.embedded.processes import wait_until
 from evalq.enqueue import open_chords, pump, pump_all
-from evalq.plan import LARGEST_WINDOW
+from evalq.plan import LARGEST_WINDOW, Plan
 from evalq.providers import PROVIDERS
 from evalq.queues import CALL_QUEUES, CONTROL_QUEUE
 from evalq.store import bakeoffs, jobs
@@ -226,3 +227,13 @@ def test_a_real_chord_ends_in_the_runs_row(
     assert sql("SELECT judge_model, n_cases, n_pass + n_fail FROM eval_runs") == [("sim-a", 20, 20)]
     assert sql("SELECT state, count(*) FROM jobs GROUP BY state") == [("done", 20)]
     assert sql("SELECT state, count(*) FROM call_journal GROUP BY state") == [("settled", 20)]
+
+
+def test_what_somebody_waits_for_goes_before_drift_checks(
+    db: Database, broker: Broker, sql: Sql, plan: Callable[..., Plan]
+) -> None:
+    for run_type in ("drift_check", "smoke"):
+        bakeoffs.record(db, plan(3000), cap_usd=Decimal(5), run_type=run_type, git_sha=None)
+    pump(db, broker, GATE)
+    queued = "SELECT bakeoff_id, count(*) FROM jobs WHERE state = 'queued' GROUP BY 1 ORDER BY 1"
+    assert sql(queued) == [(1, 1096), (2, 3000)]
