@@ -183,11 +183,16 @@ WITH call AS (
     RETURNING bakeoff_id, job_id, purpose, provider, reserved_usd, cost_usd, reserved_at
 ), paid AS (
     UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - call.reserved_usd, spent_usd = b.spent_usd + call.cost_usd
-    FROM call WHERE b.id = call.bakeoff_id
+    FROM call WHERE b.id = call.bakeoff_id RETURNING b.id
+), locked AS (
+    -- In reserve_call's order, the bake-off and then the scopes: two calls never wait for each other.
+    SELECT s.scope, s.day FROM call JOIN paid ON paid.id = call.bakeoff_id
+    JOIN spending s ON s.day = (call.reserved_at AT TIME ZONE 'UTC')::date
+                   AND s.scope IN ('day', 'provider:' || call.provider)
+    ORDER BY s.scope FOR UPDATE OF s
 ), counted AS (
     UPDATE spending s SET reserved_usd = s.reserved_usd - call.reserved_usd, spent_usd = s.spent_usd + call.cost_usd
-    FROM call
-    WHERE s.day = (call.reserved_at AT TIME ZONE 'UTC')::date AND s.scope IN ('day', 'provider:' || call.provider)
+    FROM call, locked WHERE s.scope = locked.scope AND s.day = locked.day
 )
 INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
                          cost_usd)
@@ -210,11 +215,18 @@ WITH lost AS (
 ), paid AS (
     UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - t.usd, spent_usd = b.spent_usd + t.usd
     FROM (SELECT bakeoff_id, sum(reserved_usd) AS usd FROM lost GROUP BY bakeoff_id) t WHERE b.id = t.bakeoff_id
+    RETURNING b.id
+), locked AS (
+    -- In reserve_call's order, the bake-off and then the scopes: two calls never wait for each other.
+    SELECT s.scope, s.day, t.usd
+    FROM (SELECT scope, (reserved_at AT TIME ZONE 'UTC')::date AS day, sum(reserved_usd) AS usd
+          FROM lost JOIN paid ON paid.id = lost.bakeoff_id, unnest(ARRAY['day', 'provider:' || provider]) AS scope
+          GROUP BY 1, 2) t
+    JOIN spending s ON s.scope = t.scope AND s.day = t.day
+    ORDER BY s.scope, s.day FOR UPDATE OF s
 )
-UPDATE spending s SET reserved_usd = s.reserved_usd - t.usd, spent_usd = s.spent_usd + t.usd
-FROM (SELECT scope, (reserved_at AT TIME ZONE 'UTC')::date AS day, sum(reserved_usd) AS usd
-      FROM lost, unnest(ARRAY['day', 'provider:' || provider]) AS scope GROUP BY 1, 2) t
-WHERE s.scope = t.scope AND s.day = t.day;
+UPDATE spending s SET reserved_usd = s.reserved_usd - locked.usd, spent_usd = s.spent_usd + locked.usd
+FROM locked WHERE s.scope = locked.scope AND s.day = locked.day;
 
 -- finish_job --
 -- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.

@@ -182,8 +182,9 @@ def _run(
 
 def _preflight(plan: "Plan", cap_usd: Decimal) -> str:
     grading = " plus grading" if plan.grader else ""
+    judges = f"{len(plan.judges)} judge{'' if len(plan.judges) == 1 else 's'}"
     return (
-        f"{plan.task.name} · {plan.evalset.name} · {len(plan.judges)} judges: {plan.n_jobs} calls{grading}, "
+        f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
         f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
     )
 

@@ -4,12 +4,15 @@ A process of its own, so that commands that come and go share one fleet, and so 
 SIGKILL leaves nothing behind: the kernel releases the dead command's lease and the steward goes home.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalq.embedded import locks
 from evalq.embedded.engines import Folder, attach
@@ -17,7 +20,11 @@ from evalq.embedded.fleet import start_fleet
 from evalq.embedded.processes import wait_until
 from evalq.errors import Unreachable
 
+if TYPE_CHECKING:
+    from evalq.broker import Broker
+
 _POLL_S = 0.2
+_REAP_EVERY_S = 5.0
 # A judge's call in flight is paid for: it gets this long to come home before its worker is killed.
 _DRAIN_S = 120.0
 _LEAVE_S = _DRAIN_S + 30
@@ -103,10 +110,31 @@ def main(argv: Sequence[str]) -> None:
         )
         try:
             os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
-            while not _may_leave(folder, descriptor):
-                time.sleep(_POLL_S)
+            _attend(folder, descriptor, engines.broker_url)
         finally:
             fleet.stop(grace_s=_DRAIN_S)
+
+
+def _attend(folder: Folder, descriptor: int, broker_url: str) -> None:
+    """Stay for as long as needed; nobody may be watching a kept fleet, so have what is lost brought back."""
+    next_reap = time.monotonic() + _REAP_EVERY_S
+    while not _may_leave(folder, descriptor):
+        time.sleep(_POLL_S)
+        if folder.read().kept and time.monotonic() >= next_reap:
+            _ask_for_reaping(broker_url)
+            next_reap = time.monotonic() + _REAP_EVERY_S
+
+
+def _ask_for_reaping(broker_url: str) -> None:
+    with contextlib.suppress(Unreachable):  # the broker restarts; the next time will do
+        _broker(broker_url).send("reap")
+
+
+@cache
+def _broker(url: str) -> "Broker":
+    from evalq.broker import Broker, make_app
+
+    return Broker(make_app(url))
 
 
 def _may_leave(folder: Folder, descriptor: int) -> bool:

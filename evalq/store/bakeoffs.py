@@ -14,7 +14,6 @@ from evalq.results import BakeOffState
 from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
 
-
 _PRIORITIES = {"drift_check": 10}
 """What nobody waits for goes after what somebody does, at the same gate."""
 

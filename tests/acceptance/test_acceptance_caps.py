@@ -90,10 +90,27 @@ def test_the_faults_were_met_and_an_unknown_end_is_paid_for(served: Any, sim: Si
     assert served.rows(unknown) == [(True,)]
 
 
-def test_a_cap_of_the_day_stops_a_bake_off_by_what_others_spent_before(served: Any, sim: Simulator) -> None:
+def test_a_cap_of_the_day_stops_a_bake_off_by_what_others_spent_and_a_higher_one_goes_on(
+    served: Any, sim: Simulator
+) -> None:
     [(before,)] = served.rows(SPENT, ["openai", "xai"])
     limit(served, sim, per_day_usd=str(before + 4 * A_CALL))
     capped = served.bake(*BAKE, "steady", code=4)
     assert (capped["state"], capped["spent_usd"], capped["n_done"]) == ("capped", "0.20", 4)
     assert any("stopped at the cap of the day" in warning for warning in capped["warnings"])
     assert billed_usd(sim, "steady") == 4 * A_CALL
+    limit(served, sim, per_day_usd=str(before + 30 * A_CALL))
+    resumed = served.bake("resume", "last")
+    assert (resumed["state"], resumed["n_done"]) == ("concluded", 30)
+    assert billed_usd(sim, "steady") == 30 * A_CALL
+
+
+def test_a_cap_of_a_provider_stops_a_bake_off_and_leaves_the_others_alone(
+    served: Any, sim: Simulator
+) -> None:
+    [(before,)] = served.rows(SPENT, ["openai"])
+    limit(served, sim, per_provider_usd={"openai": str(before + 2 * A_CALL)})
+    capped = served.bake(*BAKE, "steady", code=4)
+    assert (capped["state"], capped["spent_usd"]) == ("capped", "0.10")
+    assert any("stopped at the cap of openai" in warning for warning in capped["warnings"])
+    assert served.bake(*BAKE, "grok")["n_done"] == 30
