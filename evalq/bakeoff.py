@@ -82,16 +82,17 @@ def start(
 ) -> int:
     """Record the bake-off, then publish its first jobs; return its id."""
     refuse_over_cap(plan, cap_usd)
-    if session.settings.caps is not None:
-        bakeoffs.set_daily_caps(session.db, session.settings.caps.scopes())
+    _set_daily_caps(session)
     bakeoff_id = bakeoffs.record(session.db, plan, cap_usd=cap_usd, run_type=run_type, git_sha=_git_sha(root))
     enqueue.open_chords(session.db, broker, bakeoff_id)
     enqueue.pump_all(session.db, broker)
     return bakeoff_id
 
 
-def restart(db: Database, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> None:
+def restart(session: Session, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> None:
     """Go on with a stopped bake-off: what has ended stays, the rest is published again."""
+    db = session.db
+    _set_daily_caps(session)
     if cap_usd is not None:
         bakeoffs.set_cap(db, bakeoff_id, cap_usd)
     states = [*_RESUMABLE, "concluded"] if bakeoffs.is_incomplete(db, bakeoff_id) else _RESUMABLE
@@ -111,6 +112,7 @@ def follow(
     """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile."""
     next_reap = time.monotonic() + _REAP_EVERY_S
     while True:
+        asked = time.monotonic()
         progress = read_progress(db, bakeoff_id)
         show(progress)
         if progress.state in ENDED or is_interrupted():
@@ -118,7 +120,8 @@ def follow(
         if time.monotonic() >= next_reap:
             recovery.reap(db, broker)
             next_reap = time.monotonic() + _REAP_EVERY_S
-        time.sleep(_POLL_S)
+        # Watching a large bake-off must not become the database's main work.
+        time.sleep(max(_POLL_S, 4 * (time.monotonic() - asked)))
 
 
 def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:

@@ -170,8 +170,14 @@ FROM cap LEFT JOIN call_journal c ON (cap.scope = 'day' OR cap.scope = 'provider
 GROUP BY cap.scope ON CONFLICT DO NOTHING;
 
 -- drop_spending_caps --
--- Daily caps that the settings no longer name.
-DELETE FROM spending_caps WHERE scope <> ALL(%(scopes)s);
+-- Daily caps that the settings no longer name; their sums too, which nobody would keep up until they are set again.
+WITH dropped AS (
+    DELETE FROM spending_caps WHERE scope <> ALL(%(scopes)s) RETURNING scope
+), locked AS (
+    SELECT s.scope, s.day FROM spending s JOIN dropped ON dropped.scope = s.scope
+    ORDER BY s.scope, s.day FOR UPDATE OF s
+)
+DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = locked.day;
 
 -- settle --
 -- Close a call: its price replaces its reservation; an answer is stored in the same statement.

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,8 +14,11 @@ from evalq.broker import Broker
 from evalq.cli.interrupt import first_interrupt
 from evalq.cli.json_output import json_text
 from evalq.reports.live import choose_view
-from evalq.results import BakeOffResult
+from evalq.results import BakeOffResult, Progress
 from evalq.session import Session
+from evalq.store.jobs import leased_count
+
+IDLE_HINT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ def follow_to_end(
     """Follow, then show; the exit code says how it ended. Ctrl-C pauses it, or only ends the watching."""
     with first_interrupt() as interrupt:
         with choose_view(screen.display, sys.stderr, os.environ) as view:
-            state = follow(session.db, broker, bakeoff_id, show=view.update, is_interrupted=interrupt)
+            show = _hinting(view.update, session)
+            state = follow(session.db, broker, bakeoff_id, show=show, is_interrupted=interrupt)
             if interrupt() and pause_on_interrupt:
                 stop_spending(session.db, bakeoff_id, show=view.update)
             elif state in ("capped", "paused", "cancelled"):
@@ -65,6 +70,23 @@ def follow_to_end(
             return _say_interrupted(result, is_paused=pause_on_interrupt)
         screen.show(result)
     return exit_code(result)
+
+
+def _hinting(show: Callable[[Progress], None], session: Session) -> Callable[[Progress], None]:
+    """The same display, and one word about a fleet that is not there."""
+    hinted = False
+
+    def show_and_hint(progress: Progress) -> None:
+        nonlocal hinted
+        show(progress)
+        is_idle = progress.done == 0 and progress.elapsed_s > IDLE_HINT_S and progress.state == "running"
+        if is_idle and not hinted and not leased_count(session.db, progress.bakeoff_id):
+            hinted = True
+            click.echo(
+                "no worker has taken a job yet; is `evalq worker` running? `evalq doctor` tells", err=True
+            )
+
+    return show_and_hint
 
 
 def _say_interrupted(result: BakeOffResult, *, is_paused: bool) -> int:

@@ -50,7 +50,8 @@ def _raise_refusal(job: Job, refusal: str | None, call: Call) -> None:
     if refusal == "stopped":
         raise PutBack(f"bake-off {job.bakeoff_id} was stopped")
     if refusal not in (None, "busy"):
-        raise CapReached(f"{_CAPS.get(refusal, refusal)}: the next call may cost ${call.usd:.4f}")
+        name = _CAPS.get(refusal, f"the cap of the day for {refusal}")
+        raise CapReached(f"{name}: the next call may cost ${call.usd:.4f}")
 
 
 _CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 import pytest
 
 from evalq.embedded import attach
+from evalq.embedded.processes import wait_until
 
 TASK = ("bake-off", "--task", "knowledge_audit", "--eval-set", "dev-93", "--scorer", "strict_substring")
 COMMAND = (*TASK, "--judges", "good,poor")
@@ -86,3 +88,37 @@ def test_ctrl_c_while_watching_leaves_the_bake_off_running(served_by_hand: Any) 
 def test_the_doctor_finds_the_workers(served_by_hand: Any) -> None:
     report = served_by_hand.bake("doctor")
     assert report["ok"]
+
+
+LOSE = """
+WITH lost AS (
+    UPDATE jobs SET state = 'leased', lease_until = now() - interval '1 minute' WHERE state <> 'done'
+)
+UPDATE bakeoffs SET state = 'running' WHERE id = %s RETURNING id
+"""
+
+
+def test_beat_has_what_was_lost_brought_back(served_by_hand: Any) -> None:
+    command = (
+        "bake-off",
+        "--task",
+        "capitals",
+        "--eval-set",
+        "dev-12",
+        "--judges",
+        "slow",
+        "--samples",
+        "20",
+    )
+    bakeoff_id = int(served_by_hand.run(*command, "--detach").stdout)
+    served_by_hand.run("cancel", str(bakeoff_id))
+    url = served_by_hand.settings["EVALQ_DATABASE_URL"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(LOSE, [bakeoff_id])
+        beat = served_by_hand.start("beat", "--loglevel", "WARNING")
+        state = "SELECT state FROM bakeoffs WHERE id = %s"
+        assert wait_until(
+            lambda: connection.execute(state, [bakeoff_id]).fetchall() == [("concluded",)], timeout_s=60
+        )
+    beat.process.terminate()
+    assert beat.end() == 0

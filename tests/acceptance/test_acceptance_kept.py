@@ -6,7 +6,9 @@ from evalq.embedded.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-12", "--judges")
 LOSE = """
-WITH lost AS (UPDATE jobs SET state = 'leased', lease_until = now() - interval '1 minute' WHERE state <> 'done')
+WITH lost AS (
+    UPDATE jobs SET state = 'leased', lease_until = now() - interval '1 minute' WHERE state <> 'done'
+)
 UPDATE bakeoffs SET state = 'running' WHERE id = %s RETURNING id
 """
 
