@@ -137,7 +137,7 @@ def report(
     print(f"CPU {meter.total(servers=True) / calls * 1000:.1f} ms a call in Postgres and Valkey")
     twice = sum(1 for count in ledger["by_key"].values() if count > 1)
     print(f"seen by the provider: {ledger['requests']:,} requests, {twice} questions asked twice,", end=" ")
-    print(f"at most {ledger['peak_in_flight']} in flight")
+    print(f"at most {ledger['peak_in_flight']} in flight; calls by our journal: {result['calls']}")
 
 
 if __name__ == "__main__":

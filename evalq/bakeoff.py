@@ -161,6 +161,11 @@ def _graders(
     return pick([name or SIMULATED_GRADER], known)
 
 
+def _set_daily_caps(session: Session) -> None:
+    if session.settings.caps is not None:
+        bakeoffs.set_daily_caps(session.db, session.settings.caps.scopes())
+
+
 def _samples(request: Request) -> int:
     if not 1 <= request.samples <= 1000:
         raise InputError(Problem(f"--samples {request.samples} is out of range", "give 1 to 1000"))

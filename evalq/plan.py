@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from evalq.definitions.evalset import EvalSet
-from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
 from evalq.grading.judge_model import MAX_FINDINGS, verdict_prompt
-from evalq.pricing import estimate_usd, price_of, worst_case_usd
+from evalq.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Prompt
 
@@ -85,7 +85,23 @@ def make_plan(
 ) -> Plan:
     """Price and order a bake-off."""
     estimate, worst = _costs(task, evalset, judges, grader)
-    return Plan(task, evalset, tuple(judges), grader, seed, samples, estimate * samples, worst * samples)
+    return Plan(
+        task,
+        evalset,
+        tuple(judges),
+        grader,
+        seed,
+        samples,
+        estimate_usd=estimate * samples,
+        worst_usd=worst * samples,
+        prices_as_of=_prices_as_of([*judges, *([grader] if grader else [])]),
+    )
+
+
+def _prices_as_of(judges: Sequence[JudgeConfig]) -> str | None:
+    """The date of the price table, if any of these judges is priced by it."""
+    by_table = any(isinstance(judge, ModelJudge) and judge.price is None for judge in judges)
+    return prices_as_of() if by_table else None
 
 
 def refuse_unpriced(judges: Sequence[JudgeConfig]) -> None:

@@ -181,31 +181,8 @@ DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = loc
 
 -- settle --
 -- Close a call: its price replaces its reservation; an answer is stored in the same statement.
-WITH call AS (
-    UPDATE call_journal SET state = %(state)s, cost_usd = coalesce(%(cost_usd)s, reserved_usd), usage = %(usage)s,
-           request_id = %(request_id)s, latency_ms = %(latency_ms)s, fault_kind = %(fault_kind)s,
-           fault_message = %(fault_message)s, settled_at = now()
-    WHERE id = %(call_id)s AND state = 'sent'
-    RETURNING bakeoff_id, job_id, purpose, provider, reserved_usd, cost_usd, reserved_at
-), paid AS (
-    UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - call.reserved_usd, spent_usd = b.spent_usd + call.cost_usd
-    FROM call WHERE b.id = call.bakeoff_id RETURNING b.id
-), locked AS (
-    -- In reserve_call's order, the bake-off and then the scopes: two calls never wait for each other.
-    SELECT s.scope, s.day FROM call JOIN paid ON paid.id = call.bakeoff_id
-    JOIN spending s ON s.day = (call.reserved_at AT TIME ZONE 'UTC')::date
-                   AND s.scope IN ('day', 'provider:' || call.provider)
-    ORDER BY s.scope FOR UPDATE OF s
-), counted AS (
-    UPDATE spending s SET reserved_usd = s.reserved_usd - call.reserved_usd, spent_usd = s.spent_usd + call.cost_usd
-    FROM call, locked WHERE s.scope = locked.scope AND s.day = locked.day
-)
-INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
-                         cost_usd)
-SELECT job_id, %(completion_state)s, %(answer)s, %(model)s, %(request_id)s, %(input_tokens)s, %(output_tokens)s,
-       %(usage)s, %(latency_ms)s, cost_usd
-FROM call WHERE purpose = 'answer' AND %(completion_state)s::text IS NOT NULL
-ON CONFLICT (job_id) DO NOTHING;
+SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s, %(usage)s, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
+    %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s);
 
 -- tries --
 -- The calls made so far for one question of a job.
@@ -214,25 +191,7 @@ FROM call_journal WHERE job_id = %(job_id)s AND key = %(key)s;
 
 -- close_lost_calls --
 -- Calls in flight of a worker that lost its job: perhaps billed, so their reservations count as spent.
-WITH lost AS (
-    UPDATE call_journal SET state = 'unknown', cost_usd = reserved_usd, fault_kind = 'ambiguous',
-           fault_message = 'the worker was lost with the call in flight', settled_at = now()
-    WHERE job_id = %(job_id)s AND state = 'sent' RETURNING bakeoff_id, provider, reserved_usd, reserved_at
-), paid AS (
-    UPDATE bakeoffs b SET reserved_usd = b.reserved_usd - t.usd, spent_usd = b.spent_usd + t.usd
-    FROM (SELECT bakeoff_id, sum(reserved_usd) AS usd FROM lost GROUP BY bakeoff_id) t WHERE b.id = t.bakeoff_id
-    RETURNING b.id
-), locked AS (
-    -- In reserve_call's order, the bake-off and then the scopes: two calls never wait for each other.
-    SELECT s.scope, s.day, t.usd
-    FROM (SELECT scope, (reserved_at AT TIME ZONE 'UTC')::date AS day, sum(reserved_usd) AS usd
-          FROM lost JOIN paid ON paid.id = lost.bakeoff_id, unnest(ARRAY['day', 'provider:' || provider]) AS scope
-          GROUP BY 1, 2) t
-    JOIN spending s ON s.scope = t.scope AND s.day = t.day
-    ORDER BY s.scope, s.day FOR UPDATE OF s
-)
-UPDATE spending s SET reserved_usd = s.reserved_usd - locked.usd, spent_usd = s.spent_usd + locked.usd
-FROM locked WHERE s.scope = locked.scope AND s.day = locked.day;
+SELECT close_lost_calls(%(job_id)s);
 
 -- finish_job --
 -- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.

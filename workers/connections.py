@@ -6,7 +6,7 @@ import threading
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
 from evalq.calling.rate_limit import Gatekeeper
-from evalq.keys import environment_with_keys
+from evalq.keys import environment_with_keys, keys_version
 from evalq.providers import connect
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
@@ -30,18 +30,20 @@ class Connections:
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db)
         self.gatekeeper = Gatekeeper(self.broker)
-        self._callers: dict[str, Caller] = {}
+        self._callers: dict[tuple[str, object], Caller] = {}
 
     def caller(self, judge_sha: str) -> Caller:
-        """A judge that can be asked; built by the first job that meets it while the others wait."""
-        if judge_sha not in self._callers:
+        """A judge that can be asked; built by the first job that meets it while the others wait.
+
+        Built anew when the keys file has changed: who mends a key does not have to restart the fleet.
+        """
+        name = (judge_sha, keys_version(os.environ))
+        if name not in self._callers:
             with _lock:
-                if judge_sha not in self._callers:
+                if name not in self._callers:
                     judge = self.snapshots.judge(judge_sha)
-                    self._callers[judge_sha] = Caller(
-                        judge, connect(judge, environment_with_keys(os.environ))
-                    )
-        return self._callers[judge_sha]
+                    self._callers[name] = Caller(judge, connect(judge, environment_with_keys(os.environ)))
+        return self._callers[name]
 
 
 _here: list[Connections] = []

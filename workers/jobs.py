@@ -1,6 +1,7 @@
 """The jobs of the fleet: run a case, publish more, conclude a run, bring back what was lost."""
 
 import logging
+from contextlib import suppress
 
 from evalq import conclusion, enqueue, recovery
 from evalq.errors import CapReached, ProviderFault, PutBack, Unreachable
@@ -15,6 +16,8 @@ from workers.heartbeat import LEASE_S
 
 log = logging.getLogger(__name__)
 
+_AWAY_S = 2.0
+
 
 @app.task(name="run_case")  # type: ignore[untyped-decorator]
 def run_case(job_id: int) -> None:
@@ -26,7 +29,7 @@ def run_case(job_id: int) -> None:
                 _work(job)
             _ask_for_more(job)
     except Unreachable as exc:
-        log.warning("job=%s: %s; its lease will run out and it is run again", job_id, exc)
+        log.warning("job=%s: %s; it will be run again", job_id, exc)
 
 
 def _work(job: Job) -> None:
@@ -45,6 +48,8 @@ def _work(job: Job) -> None:
     except ProviderFault as fault:
         _end_faulted(job, fault)
     except Unreachable:
+        with suppress(Unreachable):  # back at once if the database is; else when the lease runs out
+            jobs.release(db, job, wait_s=_AWAY_S)
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)

@@ -121,7 +121,7 @@ def resume(
     screen = Screen(display or settings.display, as_json=as_json, output=output)
     with open_session(settings, fleet=not detach) as session:
         bakeoff_id, broker = bakeoffs.find(session.db, bakeoff), session.broker()
-        restart(session.db, broker, bakeoff_id, cap_usd=max_cost_usd)
+        restart(session, broker, bakeoff_id, cap_usd=max_cost_usd)
         if detach:
             return _say_detached(bakeoff_id)
         return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)

@@ -43,6 +43,7 @@ PROFILES: dict[str, Any] = {
     "flaky": {"schedule": ["503", "ok"]},
     "gone": {"faults": {"404": 1}},
     "locked": {"require_key": "another key"},
+    "filed": {"require_key": "sk-new"},
 }
 PASSES = {"claude": 8, "gpt": 0, "gemini": 4, "grok": 8, "rag": 4, "program": 8, "function": 8}
 SCRIPT = """\
@@ -102,6 +103,7 @@ def judges(sim: Simulator) -> dict[str, dict[str, Any]]:
         "function": {"provider": "python", "callable": "answers:capital"},
         **{name: {**openai, "model": name} for name in ("marker", "flaky", "gone")},
         "locked": {**openai, "model": "locked", "api_key_env": "GPT_KEY"},
+        "filed": {**openai, "model": "filed", "api_key_env": "FILED_KEY"},
         "unpriced": {"provider": "openai", "model": "gemini", "base_url": sim.openai_url},
     }
 
@@ -109,7 +111,8 @@ def judges(sim: Simulator) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def project(new_project: Callable[..., Any]) -> Any:
     """A task graded by a model, cases with hints, and judges that are programs of the user's own."""
-    project = new_project(**KEYS)
+    project = new_project()
+    project.settings = {**KEYS, "XDG_CONFIG_HOME": str(project.folder / "config")}
     project.write("tasks/capitals.yaml", TASK)
     project.write("evalsets/capitals/dev-8.json", cases(8))
     project.write("evalsets/capitals/dev-3.json", cases(3))
@@ -202,6 +205,18 @@ def test_a_refused_key_pauses_its_judge_alone_and_resume_goes_on_once_it_is_mend
     resumed = project.bake("resume", "last")
     assert {run["judge"]: run["n_pass"] for run in resumed["runs"]} == {"claude": 8, "gemini": 4}
     assert (resumed["id"], resumed["partial"], resumed["n_done"]) == (document["id"], False, 16)
+
+
+def test_a_key_mended_in_the_keys_file_is_used_by_the_workers_that_run_already(baked: Any) -> None:
+    project, _, _ = baked
+    file = project.folder / "config" / "evalq" / ".env"
+    project.write("config/evalq/.env", "FILED_KEY=sk-old\n")
+    file.chmod(0o600)
+    paused = project.bake(*FEW, "filed", code=3)
+    assert "check FILED_KEY" in paused["runs"][0]["excluded"]
+    file.write_text("FILED_KEY=sk-new\n", "utf-8")
+    resumed = project.bake("resume", "last")
+    assert (resumed["id"], resumed["n_done"], resumed["partial"]) == (paused["id"], 3, False)
 
 
 def test_a_smoke_test_shows_what_came_back_and_the_limits_the_headers_name(baked: Any) -> None:

@@ -138,3 +138,9 @@ def test_a_projection_over_the_cap_is_refused_before_the_first_call() -> None:
     refuse_over_cap(made, made.estimate_usd)
     with pytest.raises(CapReached, match=r"cost \$0\.12 exceeds the cap \$0\.10; raise --max-cost-usd"):
         refuse_over_cap(made, Decimal("0.10"))
+
+
+def test_the_date_of_the_price_table_is_kept_where_it_was_used() -> None:
+    model = OpenAIJudge(name="m", provider="openai", model="gpt-5.4-mini")
+    assert make_plan(task(), CASES, [model]).prices_as_of
+    assert make_plan(task(), CASES, [judge("a")]).prices_as_of is None
