@@ -23,7 +23,7 @@ from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, Progress
 from evalq.session import Session
 from evalq.settings import Settings
-from evalq.store import bakeoffs, jobs
+from evalq.store import bakeoffs, calls
 from evalq.store.database import Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
@@ -34,6 +34,7 @@ _RESUMABLE: list[BakeOffState] = ["paused", "capped", "cancelled"]
 _POLL_S = 0.25
 _REAP_EVERY_S = 2.0
 _DRAIN_S = 120.0
+_QUIET_POLLS = 3
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,10 @@ def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], N
 
 
 def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
-    """Wait until no job of a stopped bake-off is in a worker's hands."""
-    deadline = time.monotonic() + _DRAIN_S
-    while jobs.leased_count(db, bakeoff_id) and time.monotonic() < deadline:
+    """Wait until no call of a stopped bake-off is under way, nor the grading that follows one."""
+    deadline, quiet = time.monotonic() + _DRAIN_S, 0
+    while quiet < _QUIET_POLLS and time.monotonic() < deadline:
+        quiet = 0 if calls.in_flight(db, bakeoff_id) else quiet + 1
         time.sleep(_POLL_S)
         show(read_progress(db, bakeoff_id))
 

@@ -21,11 +21,11 @@ _LEAN = "evalq.lean_redis:Transport"
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
 
 
-def make_app(broker_url: str) -> Celery:
+def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
     """A Celery application with the settings producer and workers must share."""
     app = Celery("evalq", broker=broker_url, backend=broker_url, set_as_current=False)
     app.conf.update(
-        broker_transport=_LEAN if broker_url.startswith("redis://") else None,
+        broker_transport=_LEAN if is_lean and broker_url.startswith("redis://") else None,
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],

@@ -238,6 +238,11 @@ SELECT count(*) AS n FROM jobs WHERE run_id = %(run_id)s AND state <> 'done';
 -- How many jobs of a bake-off are in workers' hands.
 SELECT count(*) AS n FROM jobs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'leased' AND lease_until > now();
 
+-- calls_in_flight --
+-- How many calls of a bake-off have been sent and not settled.
+SELECT count(*) AS n FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.bakeoff_id = %(bakeoff_id)s AND c.state = 'sent' AND j.state = 'leased' AND j.lease_until > now();
+
 -- verdicts --
 -- Every outcome of a bake-off (or of one run) with what its numbers are made of, in case order.
 SELECT o.run_id, o.case_id, o.sample, c.ordinal, c.stratum, o.verdict, o.error_kind, k.latency_ms

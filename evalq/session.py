@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,15 +72,16 @@ def _embedded(settings: Settings, cwd: Path, *, fleet: bool) -> Iterator[tuple[s
     from evalq.embedded.steward import ensure_steward, wait_until_gone
 
     folder = data_dir(settings, cwd, os.environ)
-    with attach(folder) as engines:
-        if fleet:
-            ensure_steward(
-                folder,
-                processes=settings.fleet.processes,
-                slots=settings.fleet.slots,
-                queues=QUEUES,
-                env=os.environ,
-            )
+    start_fleet = partial(
+        ensure_steward,
+        folder,
+        processes=settings.fleet.processes,
+        slots=settings.fleet.slots,
+        queues=QUEUES,
+        env=os.environ,
+    )
+    # The fleet's own start takes as long as the engines': both begin at once.
+    with attach(folder, meanwhile=start_fleet if fleet else lambda: None) as engines:
         yield engines.database_url, engines.broker_url
     if fleet:
         wait_until_gone(folder)

@@ -3,9 +3,12 @@
 import os
 import threading
 
+from celery.signals import worker_shutting_down
+
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
 from evalq.calling.rate_limit import Gatekeeper
+from evalq.errors import PutBack
 from evalq.keys import environment_with_keys, keys_version
 from evalq.providers import connect
 from evalq.store.database import Database
@@ -20,6 +23,20 @@ _POOL_SIZE = 8
 _lock = threading.RLock()
 
 
+_stopping = threading.Event()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _wake_the_waiting(**_: object) -> None:
+    _stopping.set()
+
+
+def rest(seconds: float) -> None:
+    """Wait in a slot; a worker that is told to stop gives the job back at once."""
+    if _stopping.wait(seconds):
+        raise PutBack("the worker is stopping")
+
+
 class Connections:
     """Everything shared by the slots of one process."""
 
@@ -29,7 +46,7 @@ class Connections:
         self.broker = Broker(app)
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db)
-        self.gatekeeper = Gatekeeper(self.broker)
+        self.gatekeeper = Gatekeeper(self.broker, sleep=rest)
         self._callers: dict[tuple[str, object], Caller] = {}
 
     def caller(self, judge_sha: str) -> Caller:

@@ -1,7 +1,6 @@
 """The metered call: permit, reserve, ask, settle, for every attempt alike, judging and grading alike."""
 
 import hashlib
-import time
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
@@ -47,7 +46,7 @@ class Meter:
         rng = Random(f"{self.job.id}/{self.job.attempt}/{key}")  # noqa: S311 - spreads waits, keeps no secret
         return with_retries(
             lambda n: self._attempt(caller, prompt, replace(call, attempt=before.made + n)),
-            sleep=time.sleep,
+            sleep=self.gatekeeper.sleep,
             rng=rng,
             made=before.made,
             ambiguous=before.ambiguous,

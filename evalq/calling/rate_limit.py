@@ -48,7 +48,7 @@ class Gatekeeper:
 
     def __init__(self, scripts: Scripts, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._scripts = scripts
-        self._sleep = sleep
+        self.sleep = sleep
 
     def take(self, judge: JudgeConfig, prompt: Prompt) -> Permit:
         """Wait for a permit. Raises PutBack when the wait is long or the broker away: no limiter, no call."""
@@ -60,10 +60,18 @@ class Gatekeeper:
                 raise PutBack(f"the gate of {judge.name} is closed for {wait_s:.0f} s", wait_s=wait_s)
             if granted and wait_s == 0:
                 return permit
-            self._sleep(wait_s)
+            self._rest(permit, wait_s)
             waited_s += wait_s
             if granted and not self._is_shut(permit):
                 return permit
+
+    def _rest(self, permit: Permit, wait_s: float) -> None:
+        """Sleep; whoever is woken to stop gives the permit back, if it has one already."""
+        try:
+            self.sleep(wait_s)
+        except PutBack:
+            self.give_back(permit)
+            raise
 
     def answered(self, permit: Permit, completion: Completion) -> None:
         """Settle a call that was answered with the tokens it really took."""

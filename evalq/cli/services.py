@@ -138,10 +138,10 @@ def flower(port: int, address: str) -> None:
         )
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     os.environ["FLOWER_BASIC_AUTH"] = auth
-    _celery("flower", f"--port={port}", f"--address={address}")
+    _celery("flower", f"--port={port}", f"--address={address}", application="workers.monitor")
 
 
-def _celery(*argv: str) -> NoReturn:
+def _celery(*argv: str, application: str = "workers.app") -> NoReturn:
     """Become Celery: signals and exit code are its own."""
     settings = load_settings(Path.cwd(), os.environ)
     if not (settings.database_url and settings.broker_url):
@@ -154,5 +154,5 @@ def _celery(*argv: str) -> NoReturn:
     os.environ |= {"EVALQ_DATABASE_URL": settings.database_url, "EVALQ_BROKER_URL": settings.broker_url}
     sys.stdout.flush()
     os.execv(  # noqa: S606 - no shell is the point
-        sys.executable, [sys.executable, "-m", "celery", "-A", "workers.app", *argv]
+        sys.executable, [sys.executable, "-m", "celery", "-A", application, *argv]
     )

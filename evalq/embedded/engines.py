@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,10 +116,15 @@ class Engines:
 
 
 def attach(
-    data_dir: Path, *, keep: bool = False, want: Collection[EngineName] = ("valkey", "postgres")
+    data_dir: Path,
+    *,
+    keep: bool = False,
+    want: Collection[EngineName] = ("valkey", "postgres"),
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Engines:
     """Use the engines of `data_dir`, started if need be; `keep` leaves them running until `stop_engines`.
 
+    `meanwhile` is called once this command counts as their user, before they are waited for.
     Whatever goes wrong on the way, Ctrl-C included, nothing that only this command wanted is left running.
     """
     with usable(data_dir) as folder:
@@ -127,6 +132,7 @@ def attach(
         reap_stale_fleets(folder.logs)
         engines = Engines(folder)
         try:
+            meanwhile()
             engines.ensure(want, keep=keep)
         except BaseException:
             engines.detach()

@@ -119,3 +119,9 @@ def settle_fault(db: Database, call_id: int, fault: ProviderFault) -> None:
         input_tokens=None,
         output_tokens=None,
     )
+
+
+def in_flight(db: Database, bakeoff_id: int) -> int:
+    """How many calls of a bake-off are under way."""
+    row = db.row("calls_in_flight", bakeoff_id=bakeoff_id)
+    return int(row["n"]) if row else 0

@@ -1,20 +1,23 @@
 """A pool of Postgres connections that run named queries."""
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString, TypeVar, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import DeadlockDetected, SerializationFailure
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from evalq.errors import Unreachable
 
 Row = dict[str, Any]
+_Result = TypeVar("_Result")
+_TRIES = 4
 _NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
@@ -97,18 +100,27 @@ class Database:
 
     def rows(self, name: str, /, **params: object) -> list[Row]:
         """Run a query by itself, return all its rows."""
-        with self.connection() as connection:
-            return connection.rows(name, **params)
+        return self.alone(lambda connection: connection.rows(name, **params))
 
     def row(self, name: str, /, **params: object) -> Row | None:
         """Run a query by itself, return its first row if any."""
-        with self.connection() as connection:
-            return connection.row(name, **params)
+        return self.alone(lambda connection: connection.row(name, **params))
 
     def run(self, name: str, /, **params: object) -> int:
         """Run a statement by itself, return how many rows it touched."""
+        return self.alone(lambda connection: connection.run(name, **params))
+
+    def alone(self, statement: Callable[[Connection], _Result]) -> _Result:
+        """A statement that is its own transaction; a deadlock's victim left nothing, so again."""
+        for _ in range(_TRIES - 1):
+            with (
+                suppress(DeadlockDetected, SerializationFailure),
+                reachable(),
+                self._pool.connection() as raw,
+            ):
+                return statement(Connection(raw))
         with self.connection() as connection:
-            return connection.run(name, **params)
+            return statement(connection)
 
 
 def _timeout(url: str) -> dict[str, Any]:
@@ -122,6 +134,8 @@ def reachable() -> Iterator[None]:
     """Say plainly that the database is away; its own words may hold the URL's password."""
     try:
         yield
+    except (DeadlockDetected, SerializationFailure):
+        raise
     except (psycopg.OperationalError, PoolTimeout) as exc:
         reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
         raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc

@@ -17,6 +17,8 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
     if bakeoff.state == "capped":
         yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
+        if bakeoff.stop_reason and "bake-off" not in bakeoff.stop_reason:
+            yield "that cap is under caps: in evalq.yaml; raise it there, or wait for tomorrow (UTC)"
     if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
@@ -28,7 +30,9 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
     if bakeoff.state in ("paused", "cancelled") or any(_is_paused(result) for result in results):
         yield f"evalq resume {bakeoff.id}"
     if bakeoff.state == "capped":
-        yield f"evalq resume {bakeoff.id} --max-cost-usd {bakeoff.cap_usd * 2:.2f}"
+        is_own = "bake-off" in (bakeoff.stop_reason or "bake-off")
+        raised = f" --max-cost-usd {bakeoff.cap_usd * 2:.2f}" if is_own else ""
+        yield f"evalq resume {bakeoff.id}{raised}"
     if bakeoff.state == "running":
         yield f"evalq watch {bakeoff.id}"
     if sum(not result.excluded for result in results) > 1:

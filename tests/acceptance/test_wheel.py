@@ -112,7 +112,7 @@ def test_the_shipped_tasks_and_evalsets_are_found(evalq: Run, task: str, eval_se
     names = ["--task", task, "--eval-set", eval_set, "--judges", judge]
     done = evalq("bake-off", *names, "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert f"{task} · {eval_set} · 1 judges" in done.stderr
+    assert f"{task} · {eval_set} · 1 judge:" in done.stderr
 
 
 def test_a_first_task_of_ones_own_is_in_order(evalq: Run) -> None:
