@@ -111,16 +111,13 @@ class Database:
         return self.alone(lambda connection: connection.run(name, **params))
 
     def alone(self, statement: Callable[[Connection], _Result]) -> _Result:
-        """A statement that is its own transaction; a deadlock's victim left nothing, so again."""
-        for _ in range(_TRIES - 1):
-            with (
-                suppress(DeadlockDetected, SerializationFailure),
-                reachable(),
-                self._pool.connection() as raw,
-            ):
+        """Run what is its own transaction; a deadlock's victim has left nothing, so it is run again."""
+        with reachable():
+            for _ in range(_TRIES - 1):
+                with suppress(DeadlockDetected, SerializationFailure), self._pool.connection() as raw:
+                    return statement(Connection(raw))
+            with self._pool.connection() as raw:
                 return statement(Connection(raw))
-        with self.connection() as connection:
-            return statement(connection)
 
 
 def _timeout(url: str) -> dict[str, Any]:
@@ -134,8 +131,6 @@ def reachable() -> Iterator[None]:
     """Say plainly that the database is away; its own words may hold the URL's password."""
     try:
         yield
-    except (DeadlockDetected, SerializationFailure):
-        raise
     except (psycopg.OperationalError, PoolTimeout) as exc:
         reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
         raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc
