@@ -47,7 +47,7 @@ def _judge(row: Row, cost: Row | None, minutes: float) -> JudgeProgress:
         p95_latency_ms=row["p95_latency_ms"],
         retries=cost["retries"] if cost else 0,
         rpm=row["last_minute"] / minutes,
-        broken=_broken(row),
+        broken=f"paused: {row['pause_reason']}" if row["pause_reason"] else _broken(row),
     )
 
 

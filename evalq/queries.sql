@@ -275,7 +275,7 @@ SELECT count(*) AS n, coalesce(sum(saved_usd), 0) AS saved_usd FROM verdict_uses
 
 -- progress --
 -- One line per judge for the live display.
-SELECT r.judge, r.n_jobs, count(o.job_id) AS done,
+SELECT r.judge, r.n_jobs, r.pause_reason, count(o.job_id) AS done,
        count(*) FILTER (WHERE o.verdict = 'passed') AS n_pass,
        count(*) FILTER (WHERE o.verdict = 'failed') AS n_fail,
        count(*) FILTER (WHERE o.verdict = 'errored') AS n_error,
