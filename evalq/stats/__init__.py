@@ -14,7 +14,7 @@ from evalq.stats.comparison import (
 )
 from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
 from evalq.stats.quantiles import latency_quantile
-from evalq.stats.strata import StratumRate, macro_rate, per_stratum
+from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
 
 __all__ = [
     "Interval",
@@ -35,6 +35,7 @@ __all__ = [
     "mcnemar_exact",
     "mde_paired",
     "paired_counts",
+    "pass_rate",
     "per_stratum",
     "tango",
     "wilson",

@@ -1,8 +1,8 @@
 """Pass rates by kind of case, each with its interval."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from evalq.stats.intervals import wilson
@@ -11,7 +11,7 @@ _SMALL_N = 10  # below it a 95 % Wilson interval is at least 29 points wide: too
 
 
 class StratumRate(NamedTuple):
-    """k passes in n verdicts of one stratum with the Wilson interval; the three rates are NaN for n = 0."""
+    """k passes over n cases of one stratum with the Wilson interval; the three rates are NaN for n = 0."""
 
     n: int
     k: int
@@ -21,23 +21,32 @@ class StratumRate(NamedTuple):
     is_small: bool
 
 
-def per_stratum(strata: Sequence[str], verdicts: Sequence[bool | None]) -> dict[str, StratumRate]:
-    """The rate of each stratum, in the order first seen; one stratum and one verdict per case.
+def pass_rate(verdicts: Sequence[bool | None], cases: Sequence[Hashable] | None = None) -> StratumRate:
+    """The rate of some verdicts. Verdicts of one case are not independent: n counts cases, if they are named.
 
-    A missing verdict (None) is not counted; a stratum with nothing else is kept, with n = 0.
+    A missing verdict (None) is not counted. Taking a case's samples for one is the cautious end: it is exact
+    when they always agree, and too wide otherwise.
     """
-    counts = Counter(zip(strata, verdicts, strict=True))
-    names = dict.fromkeys(name for name, _ in counts)
-    return {name: _rate(counts[name, True], counts[name, False]) for name in names}
+    names = range(len(verdicts)) if cases is None else cases
+    graded = [(verdict, case) for verdict, case in zip(verdicts, names, strict=True) if verdict is not None]
+    k, n = sum(verdict for verdict, _ in graded), len({case for _, case in graded})
+    rate = k / len(graded) if graded else math.nan
+    interval = wilson(k if n == len(graded) else rate * n, n)
+    return StratumRate(n, k, rate, *interval, is_small=n < _SMALL_N)
+
+
+def per_stratum(
+    strata: Sequence[str], verdicts: Sequence[bool | None], cases: Sequence[Hashable] | None = None
+) -> dict[str, StratumRate]:
+    """The rate of each stratum, in the order first seen; one with no verdict is kept, with n = 0."""
+    names = range(len(verdicts)) if cases is None else cases
+    rows: defaultdict[str, list[tuple[bool | None, Hashable]]] = defaultdict(list)
+    for stratum, verdict, case in zip(strata, verdicts, names, strict=True):
+        rows[stratum].append((verdict, case))
+    return {name: pass_rate(*zip(*found, strict=True)) for name, found in rows.items()}
 
 
 def macro_rate(rates: Mapping[str, StratumRate]) -> float:
     """The mean of the strata's rates, each weighing the same; empty strata are left out, NaN when all are."""
     known = [stratum.rate for stratum in rates.values() if stratum.n]
     return math.fsum(known) / len(known) if known else math.nan
-
-
-def _rate(n_pass: int, n_fail: int) -> StratumRate:
-    n = n_pass + n_fail
-    interval = wilson(n_pass, n)
-    return StratumRate(n, n_pass, n_pass / n if n else math.nan, *interval, is_small=n < _SMALL_N)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
-from evalq.stats.intervals import Interval, wilson
+from evalq.stats.intervals import wilson
 from evalq.stats.means import mean_ci
 from evalq.stats.quantiles import latency_quantile
+from evalq.stats.strata import StratumRate, pass_rate, per_stratum
 from evalq.summary.pairs import agreements, comparisons
 from evalq.summary.words import next_commands, warnings
 
@@ -57,8 +58,7 @@ def summarise_run(
     judging = evidence.calls.get((run.id, "answer"), _NO_CALLS)
     grading = evidence.calls.get((run.id, "grade"), _NO_CALLS)
     latencies = [row.latency_ms for row in outcomes if row.latency_ms is not None]
-    interval, method = _interval(bakeoff, outcomes)
-    graded = tally["passed"] + tally["failed"]
+    rate = _rate(pass_rate(_verdicts(outcomes), [row.case_id for row in outcomes]))
     return RunResult(
         run_id=run.id,
         judge=run.judge,
@@ -67,10 +67,10 @@ def summarise_run(
         n_pass=tally["passed"],
         n_fail=tally["failed"],
         n_error=tally["errored"],
-        accuracy=_rounded(tally["passed"] / graded) if graded else None,
-        ci_low=_rounded(interval.low) if graded else None,
-        ci_high=_rounded(interval.high) if graded else None,
-        ci_method=method,
+        accuracy=rate.accuracy,
+        ci_low=rate.ci_low,
+        ci_high=rate.ci_high,
+        ci_method="wilson" if bakeoff.samples == 1 else "wilson_by_case",
         p50_latency_ms=latency_quantile(latencies, 0.5),
         p95_latency_ms=latency_quantile(latencies, 0.95),
         total_cost_usd=judging.cost_usd + grading.cost_usd,
@@ -78,9 +78,9 @@ def summarise_run(
         grading_cost_usd=grading.cost_usd,
         retries=judging.retries,
         errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
-        per_stratum=_strata(bakeoff, outcomes),
+        per_stratum=_strata(outcomes),
         metrics=_metrics(run, bakeoff, evidence.scores),
-        excluded=_excluded(run, outcomes, graded),
+        excluded=_excluded(run, outcomes, rate.n),
     )
 
 
@@ -115,30 +115,21 @@ def _vector(own: Sequence[OutcomeRow], everyone: Sequence[OutcomeRow]) -> list[b
     return [sum(passes[case]) * 2 > len(passes[case]) if case in passes else None for case in cases]
 
 
-def _interval(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> tuple[Interval, str]:
-    """Wilson over cases: several samples of one case are not independent, they count as one."""
-    graded = [row for row in outcomes if row.verdict != "errored"]
-    rate = sum(row.verdict == "passed" for row in graded) / len(graded) if graded else 0.0
-    n_cases = len({row.case_id for row in graded})
-    return wilson(rate * n_cases, n_cases), "wilson" if bakeoff.samples == 1 else "wilson_by_case"
+def _verdicts(outcomes: Sequence[OutcomeRow]) -> list[bool | None]:
+    return [None if row.verdict == "errored" else row.verdict == "passed" for row in outcomes]
 
 
-def _strata(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
-    by_stratum: defaultdict[str, list[OutcomeRow]] = defaultdict(list)
-    for row in outcomes:
-        if row.stratum:
-            by_stratum[row.stratum].append(row)
-    return {name: _stratum(bakeoff, by_stratum[name]) for name in sorted(by_stratum)}
+def _strata(outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
+    named = [row for row in outcomes if row.stratum]
+    cases = [row.case_id for row in named]
+    rates = per_stratum([row.stratum for row in named], _verdicts(named), cases)
+    return {name: _rate(rates[name]) for name in sorted(rates)}
 
 
-def _stratum(bakeoff: BakeOffRow, outcomes: Sequence[OutcomeRow]) -> Rate:
-    graded = [row for row in outcomes if row.verdict != "errored"]
-    if not graded:
+def _rate(rate: StratumRate) -> Rate:
+    if not rate.n:
         return Rate(0, None, None, None)
-    interval, _ = _interval(bakeoff, graded)
-    rate = sum(row.verdict == "passed" for row in graded) / len(graded)
-    n_cases = len({row.case_id for row in graded})
-    return Rate(n_cases, _rounded(rate), _rounded(interval.low), _rounded(interval.high))
+    return Rate(rate.n, _rounded(rate.rate), _rounded(rate.low), _rounded(rate.high))
 
 
 def _metrics(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalq.stats.intervals import wilson
-from evalq.stats.strata import StratumRate, macro_rate, per_stratum
+from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([True, False, None])), max_size=50)
 
@@ -68,3 +68,11 @@ def test_the_macro_rate_weighs_every_stratum_with_verdicts_the_same() -> None:
 def test_the_macro_rate_of_nothing_is_undefined() -> None:
     assert math.isnan(macro_rate({}))
     assert math.isnan(macro_rate(per_stratum(["empty"], [None])))
+
+
+def test_samples_of_a_case_count_as_one() -> None:
+    rate = pass_rate([True, True, True, False], cases=["a", "a", "b", "b"])
+    assert (rate.n, rate.k, rate.rate) == (2, 3, 0.75)
+    assert (rate.low, rate.high) == pytest.approx(wilson(1.5, 2))
+    by_stratum = per_stratum(["x", "x", "y"], [True, None, None], cases=["a", "a", "b"])
+    assert [(name, found.n) for name, found in by_stratum.items()] == [("x", 1), ("y", 0)]
