@@ -10,7 +10,7 @@ from typing import Any
 from evalq import bakeoff
 from evalq.definitions.task import ScorerMode
 from evalq.results import BakeOffResult, Progress, RunResult
-from evalq.session import open_session
+from evalq.session import Session, open_session
 from evalq.settings import load_settings, project_root
 
 
@@ -75,17 +75,19 @@ def bake_off(
     with open_session(settings, fleet=True) as session:
         broker = session.broker()
         bakeoff_id = bakeoff.start(session, broker, plan, cap_usd=cap_usd, root=root)
-        return BakeOff(_follow(session.db, broker, bakeoff_id, on_progress or _ignore))
+        return BakeOff(_follow(session, broker, bakeoff_id, on_progress or _ignore))
 
 
-def _follow(db: Any, broker: Any, bakeoff_id: int, show: Callable[[Progress], None]) -> BakeOffResult:
+def _follow(
+    session: Session, broker: Any, bakeoff_id: int, show: Callable[[Progress], None]
+) -> BakeOffResult:
     try:
-        bakeoff.follow(db, broker, bakeoff_id, show=show, is_interrupted=lambda: False)
+        bakeoff.follow(session, broker, bakeoff_id, show=show, is_interrupted=lambda: False)
     except KeyboardInterrupt:
-        bakeoff.stop_spending(db, bakeoff_id, show=show)
+        bakeoff.stop_spending(session.db, bakeoff_id, show=show)
         raise
-    bakeoff.drain(db, bakeoff_id, show=show)
-    return bakeoff.result_of(db, bakeoff_id)
+    bakeoff.drain(session.db, bakeoff_id, show=show)
+    return bakeoff.result_of(session.db, bakeoff_id)
 
 
 def _ignore(progress: Progress) -> None:

@@ -15,7 +15,7 @@ from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.lookup import find_evalset, find_task
 from evalq.definitions.task import ScorerMode, TaskConfig
-from evalq.errors import InputError, Problem
+from evalq.errors import InputError, Problem, Unreachable
 from evalq.grading.judge_model import check_rubric
 from evalq.holdout import refuse_holdout
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
@@ -35,6 +35,8 @@ _POLL_S = 0.25
 _REAP_EVERY_S = 2.0
 _DRAIN_S = 120.0
 _QUIET_POLLS = 3
+_AWAY_S = 60.0
+"""So long a server may be away before whoever watches is told to come back later."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,11 @@ def start(
     """Record the bake-off, then publish its first jobs; return its id."""
     refuse_over_cap(plan, cap_usd)
     _set_daily_caps(session)
-    bakeoff_id = bakeoffs.record(session.db, plan, cap_usd=cap_usd, run_type=run_type, git_sha=_git_sha(root))
+    bakeoff_id = bakeoffs.record(
+        session.db,
+        plan,
+        bakeoffs.Terms(cap_usd, run_type, _git_sha(root), session.settings.ambiguous_repeats),
+    )
     enqueue.open_chords(session.db, broker, bakeoff_id)
     enqueue.pump_all(session.db, broker)
     return bakeoff_id
@@ -103,26 +109,35 @@ def restart(session: Session, broker: Broker, bakeoff_id: int, *, cap_usd: Decim
 
 
 def follow(
-    db: Database,
+    session: Session,
     broker: Broker,
     bakeoff_id: int,
     *,
     show: Callable[[Progress], None],
     is_interrupted: Callable[[], bool],
 ) -> BakeOffState:
-    """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile."""
-    next_reap = time.monotonic() + _REAP_EVERY_S
-    while True:
+    """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile.
+
+    A server that is away for a while is waited for: the bake-off goes on when it is back.
+    """
+    state: BakeOffState = "running"
+    last_seen = next_reap = time.monotonic()
+    while state not in ENDED and not is_interrupted():
         asked = time.monotonic()
-        progress = read_progress(db, bakeoff_id)
-        show(progress)
-        if progress.state in ENDED or is_interrupted():
-            return progress.state
-        if time.monotonic() >= next_reap:
-            recovery.reap(db, broker)
-            next_reap = time.monotonic() + _REAP_EVERY_S
+        try:
+            progress = read_progress(session.db, bakeoff_id)
+            show(progress)
+            state = progress.state
+            if state not in ENDED and asked >= next_reap:
+                recovery.reap(session.db, broker, lost_after_s=session.settings.fleet.lost_after_s)
+                next_reap = time.monotonic() + _REAP_EVERY_S
+            last_seen = time.monotonic()
+        except Unreachable:
+            if time.monotonic() - last_seen > _AWAY_S:
+                raise
         # Watching a large bake-off must not become the database's main work.
-        time.sleep(max(_POLL_S, 4 * (time.monotonic() - asked)))
+        time.sleep(max(_POLL_S, 4 * min(time.monotonic() - asked, 1.0)) if state not in ENDED else 0)
+    return state
 
 
 def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:

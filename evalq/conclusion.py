@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 from evalq.evidence import BakeOffRow
+from evalq.failpoints import failpoint
 from evalq.results import BakeOffResult, RunResult
 from evalq.store import bakeoffs
 from evalq.store.database import Connection, Database
@@ -26,6 +27,8 @@ def conclude(db: Database, run_id: int) -> bool:
         _write_run(tx, run["bakeoff_id"], run_id)
         if _is_last(tx, run["bakeoff_id"]):
             _write_bakeoff(tx, run["bakeoff_id"])
+        failpoint("conclude_before_commit")
+    failpoint("conclude_after_commit")
     return True
 
 

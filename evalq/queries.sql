@@ -18,6 +18,10 @@ SELECT pg_advisory_xact_lock(hashtextextended('schema', 0));
 -- The number of the newest schema file applied; no row before the first.
 SELECT max(version) AS version FROM schema_versions;
 
+-- installation --
+-- The name of this database.
+SELECT uid FROM installation;
+
 -- note_schema_version --
 -- Remember that a schema file was applied.
 INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
@@ -34,10 +38,11 @@ SELECT body::text AS body FROM definitions WHERE sha256 = %(sha256)s;
 -- add_bakeoff --
 -- Record a bake-off.
 INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
-                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha, prices_as_of)
+                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha, prices_as_of, ambiguous_repeats,
+                      schema_version)
 VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
         %(eval_set_sha)s, %(grader_sha)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
-        %(prices_as_of)s)
+        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s)
 RETURNING id;
 
 -- add_run --
@@ -83,7 +88,8 @@ SELECT id, bakeoff_id, state, n_jobs FROM runs WHERE id = %(run_id)s;
 
 -- set_bakeoff_state --
 -- Move a bake-off from one of some states to another; no row when it was in none of them.
-UPDATE bakeoffs SET state = %(state)s WHERE id = %(bakeoff_id)s AND state = ANY(%(from_states)s) RETURNING id;
+UPDATE bakeoffs SET state = %(state)s, stop_reason = NULL
+WHERE id = %(bakeoff_id)s AND state = ANY(%(from_states)s) RETURNING id;
 
 -- gates_with_ready_jobs --
 -- The gates that have jobs to publish now.
@@ -117,22 +123,34 @@ WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
 RETURNING j.id, j.run_id, next.place, r.judge, r.provider, r.n_jobs, b.uid;
 
 -- claim_job --
--- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do.
+-- Lease a job that is open, whose time has come and whose bake-off is running and not newer than the worker; no row:
+-- nothing to do. A lease that ran out is not taken over here: reap counts the loss first.
 WITH claimed AS (
     UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
            lease_until = now() + make_interval(secs => %(lease_s)s)
     FROM runs r, bakeoffs b
     WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
-      AND r.state = 'running' AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND j.lease_until < now())
-      AND j.not_before <= now()
-    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.refill,
-              r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed
+      AND r.state = 'running' AND j.state IN ('ready', 'queued') AND j.not_before <= now()
+      AND b.schema_version <= %(schema_version)s
+    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
+              r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed, b.ambiguous_repeats
 )
 SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
        k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd
 FROM claimed
 JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.case_id
 LEFT JOIN completions k ON k.job_id = claimed.id;
+
+-- held_job --
+-- A job somebody leased for the asking process, as claim_job returns it.
+SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
+       r.judge_sha, b.task_sha, b.grader_sha, b.seed, b.ambiguous_repeats, c.body::text AS case_body,
+       k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms,
+       k.cost_usd
+FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+LEFT JOIN completions k ON k.job_id = j.id
+WHERE j.id = %(job_id)s AND j.fence = %(fence)s AND j.state = 'leased';
 
 -- extend_leases --
 -- Heartbeat: the jobs a worker still has in hand keep their lease.
@@ -146,10 +164,39 @@ UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
        not_before = now() + make_interval(secs => %(wait_s)s)
 WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
 
+-- release_held --
+-- Put back the jobs a worker has in hand: it must leave before they end.
+UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL
+FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
+WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
+
+-- lose_job --
+-- A job whose process died: its holder lives and says so, without waiting for the lease to run out.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = losses + 1
+WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
+
+-- end_poisoned --
+-- Jobs that killed their worker too often end as errored, so that the others go on.
+WITH done AS (
+    UPDATE jobs SET state = 'done', queued_at = NULL WHERE state = 'ready' AND losses >= %(limit)s
+    RETURNING id, run_id, bakeoff_id, case_id, sample, attempt, losses
+), ended AS (
+    INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
+    SELECT id, run_id, bakeoff_id, case_id, sample, 'errored', 'worker_lost',
+           format('its worker died %%s times with this job in hand', losses), attempt FROM done
+    ON CONFLICT DO NOTHING
+)
+SELECT id, run_id, case_id FROM done;
+
 -- reserve --
 -- Set a call's worst case aside under every cap and open its journal row, or say what refuses it.
 SELECT call_id, refusal FROM reserve_call(%(bakeoff_id)s, %(job_id)s, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
     %(key)s, %(attempt)s, %(usd)s, %(margin)s);
+
+-- pause_bakeoff --
+-- Stop a bake-off that cannot go on, saying why.
+UPDATE bakeoffs SET state = 'paused', stop_reason = %(reason)s WHERE id = %(bakeoff_id)s AND state = 'running'
+RETURNING id;
 
 -- cap_bakeoff --
 -- Stop a bake-off at a cap, saying which.
@@ -181,17 +228,24 @@ DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = loc
 
 -- settle --
 -- Close a call: its price replaces its reservation; an answer is stored in the same statement.
-SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s, %(usage)s, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
+SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jsonb, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
     %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s);
 
 -- tries --
--- The calls made so far for one question of a job.
-SELECT count(*) AS made, count(*) FILTER (WHERE state IN ('sent', 'unknown')) AS ambiguous
-FROM call_journal WHERE job_id = %(job_id)s AND key = %(key)s;
+-- The calls made so far for one question of a job, since it was last retried.
+SELECT count(*) AS made, count(*) FILTER (WHERE c.state IN ('sent', 'unknown')) AS ambiguous
+FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reserved_at > j.retried_at;
+
+-- paid_reply --
+-- What a grader model said to a question of a job before its worker was lost.
+SELECT c.reply_state, c.reply, c.cost_usd FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reply_state IS NOT NULL AND c.reserved_at > j.retried_at
+ORDER BY c.id LIMIT 1;
 
 -- close_lost_calls --
--- Calls in flight of a worker that lost its job: perhaps billed, so their reservations count as spent.
-SELECT close_lost_calls(%(job_id)s);
+-- Calls in flight of workers that lost their jobs: perhaps billed, so their reservations count as spent.
+SELECT close_lost_calls(%(job_ids)s);
 
 -- finish_job --
 -- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
@@ -309,11 +363,13 @@ ON CONFLICT (id) DO NOTHING;
 -- add_kappa --
 -- The agreement of two runs of a bake-off.
 INSERT INTO eval_kappa (eval_run_id_a, eval_run_id_b, kappa, n, ac1, degenerate)
-VALUES (%(a)s, %(b)s, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s) ON CONFLICT DO NOTHING;
+VALUES (%(a)s, %(b)s, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s)
+ON CONFLICT (eval_run_id_a, eval_run_id_b) DO UPDATE
+SET kappa = excluded.kappa, n = excluded.n, ac1 = excluded.ac1, degenerate = excluded.degenerate;
 
 -- conclude_run --
 -- Mark a run as concluded; no row when it was already.
-UPDATE runs SET state = 'concluded' WHERE id = %(run_id)s AND state = 'running' RETURNING id;
+UPDATE runs SET state = 'concluded', pause_reason = NULL WHERE id = %(run_id)s AND state <> 'concluded' RETURNING id;
 
 -- pause_run --
 -- Stop one judge, saying why; the others go on.
@@ -336,9 +392,11 @@ UPDATE bakeoffs SET state = 'concluded', concluded_at = now(), result = %(result
 SELECT pg_try_advisory_xact_lock(hashtextextended('reap', 0)) AS got;
 
 -- reap_leases --
--- Jobs whose worker is gone become ready again.
-UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL
-WHERE state = 'leased' AND lease_until < now() RETURNING id;
+-- Jobs whose worker is gone become ready again. A call in flight has its own limit of repeats, and says that the
+-- job was waiting for a server, not what killed its worker; only code that runs inside the worker may have.
+UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = j.losses + CASE WHEN EXISTS (
+    SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.state = 'sent' AND c.provider <> 'python') THEN 0 ELSE 1 END
+WHERE j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
 
 -- stale_queued_providers --
 -- Providers with messages that have been out for a while: their queue must be looked at.
@@ -358,7 +416,7 @@ WHERE bakeoff_id = %(bakeoff_id)s AND state IN ('queued', 'ready') RETURNING id;
 
 -- concludable_runs --
 -- Runs whose jobs have all ended and that nobody has concluded.
-SELECT r.id FROM runs r WHERE r.state = 'running'
+SELECT r.id FROM runs r WHERE r.state <> 'concluded'
   AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state <> 'done') ORDER BY r.id;
 
 -- set_cap --

@@ -6,17 +6,18 @@ from evalq.broker import Broker
 from evalq.conclusion import conclude, conclude_paused
 from evalq.enqueue import pump_all
 from evalq.queues import call_queue
+from evalq.store import jobs
 from evalq.store.database import Database
 
 log = logging.getLogger(__name__)
 
-LOST_AFTER_S = 15.0
-"""A message out for so long while its queue is empty is lost: prefetching is off, so it is in no worker."""
 
-
-def reap(db: Database, broker: Broker) -> None:
+def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
     """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete."""
-    _reopen(db, broker)
+    if returned := jobs.return_expired(db):
+        log.info("reaped %s expired leases", returned)
+    _end_poisoned(db)
+    _return_messages(db, broker, lost_after_s)
     pump_all(db, broker)
     for row in db.rows("concludable_runs"):
         conclude(db, row["id"])
@@ -24,18 +25,17 @@ def reap(db: Database, broker: Broker) -> None:
         conclude_paused(db, row["id"])
 
 
-def _reopen(db: Database, broker: Broker) -> None:
-    """One reaper at a time; the others have nothing to add."""
-    with db.transaction() as tx:
-        lock = tx.row("try_lock_reap")
-        if not (lock and lock["got"]):
-            return
-        expired = tx.rows("reap_leases")
-        lost = [
-            row
-            for found in tx.rows("stale_queued_providers", older_s=LOST_AFTER_S)
-            if broker.queue_length(call_queue(found["provider"])) == 0
-            for row in tx.rows("requeue_lost", provider=found["provider"], older_s=LOST_AFTER_S)
-        ]
-    if expired or lost:
-        log.info("reaped %s expired leases and %s lost messages", len(expired), len(lost))
+def _end_poisoned(db: Database) -> None:
+    """A job that kills whoever takes it must not take the fleet down with it."""
+    ended = jobs.end_poisoned(db)
+    if ended:
+        db.run("close_lost_calls", job_ids=[row["id"] for row in ended])
+    for row in ended:
+        log.warning("run_id=%s case_id=%s: its worker died too often", row["run_id"], row["case_id"])
+
+
+def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:
+    for stale in db.rows("stale_queued_providers", older_s=lost_after_s):
+        if broker.queue_length(call_queue(stale["provider"])) == 0:
+            lost = db.rows("requeue_lost", provider=stale["provider"], older_s=lost_after_s)
+            log.info("reaped %s lost messages of %s", len(lost), stale["provider"])

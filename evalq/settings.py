@@ -1,5 +1,6 @@
 """The settings of a project: defaults, under `evalq.yaml`, under the environment."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
@@ -23,10 +24,22 @@ _BROKER_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "redis+so
 
 
 class Fleet(Definition):
-    """The fleet a command starts when nothing else runs one: processes, and slots in each."""
+    """The fleet a command starts when nothing else runs one, and how workers behave.
+
+    A dead worker's jobs come back after `lease_s`; one told to stop leaves within `drain_s`; one that has
+    grown beyond `memory_mb` begins anew.
+    """
 
     processes: int = Field(default=2, ge=1, le=256)
     slots: int = Field(default=64, ge=1, le=1024)
+    lease_s: float = Field(default=60, ge=1, le=3600)
+    drain_s: float = Field(default=100, ge=0, le=3600)
+    memory_mb: int = Field(default=1500, ge=1)
+
+    @property
+    def lost_after_s(self) -> float:
+        """A message out for so long while its queue is empty is lost: no worker prefetches."""
+        return self.lease_s / 4
 
 
 class Caps(Definition):
@@ -49,8 +62,10 @@ class Settings(Definition):
     max_cost_usd: Dollars = Decimal(5)
     caps: Caps | None = None
     fleet: Fleet = Fleet()
+    ambiguous_repeats: int = Field(default=1, ge=0, le=10)
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     data_dir: Annotated[Path, Field(strict=False)] | None = None
+    spool_dir: Annotated[Path, Field(strict=False)] | None = None
     display: Literal["auto", "rich", "plain", "none"] = "auto"
 
     @field_validator("database_url")
@@ -107,6 +122,11 @@ def data_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
     return (shared if shared.is_absolute() else _home(environ) / ".local" / "share") / "evalq"
 
 
+def spool_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
+    """Where a worker keeps answers while the database is away: as set, else in the data folder."""
+    return settings.spool_dir or data_dir(settings, cwd, environ) / "spool"
+
+
 def _nearest_settings_file(cwd: Path) -> Path | None:
     files = (folder / SETTINGS_FILE for folder in (cwd, *cwd.parents))
     return next((file for file in files if file.is_file()), None)
@@ -145,6 +165,11 @@ def _whole_number(text: str, _variable: str) -> int | str:
     return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
+def _number(text: str, _variable: str) -> float | str:
+    """What is not a plain number stays text, for the model to refuse."""
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else text
+
+
 def _json(text: str, variable: str) -> Any:
     return load_json(text, variable).value
 
@@ -157,6 +182,11 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_CAPS_PER_PROVIDER_USD": (("caps", "per_provider_usd"), _json),
     "EVALQ_FLEET_PROCESSES": (("fleet", "processes"), _whole_number),
     "EVALQ_FLEET_SLOTS": (("fleet", "slots"), _whole_number),
+    "EVALQ_FLEET_LEASE_S": (("fleet", "lease_s"), _number),
+    "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _number),
+    "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _whole_number),
+    "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _whole_number),
+    "EVALQ_SPOOL_DIR": (("spool_dir",), _text),
     "EVALQ_JUDGES": (("judges",), _json),
     "EVALQ_DATA_DIR": (("data_dir",), _text),
     "EVALQ_DISPLAY": (("display",), _text),
@@ -174,13 +204,15 @@ def _merged(weak: dict[str, Any], strong: dict[str, Any]) -> dict[str, Any]:
 
 
 def _anchored(value: Any, folder: Path, environ: Mapping[str, str]) -> Any:
-    """The same settings, their data folder counted from `folder` or from home."""
-    if not isinstance(value, dict) or not isinstance(value.get("data_dir"), str):
+    """The same settings, their folders counted from `folder` or from home."""
+    if not isinstance(value, dict):
         return value
-    path = Path(value["data_dir"])
-    if path.parts[:1] == ("~",):
-        path = _home(environ).joinpath(*path.parts[1:])
-    return {**value, "data_dir": str(folder / path)}
+    named = {key: value[key] for key in ("data_dir", "spool_dir") if isinstance(value.get(key), str)}
+    return value | {key: str(folder / _expanded(Path(path), environ)) for key, path in named.items()}
+
+
+def _expanded(path: Path, environ: Mapping[str, str]) -> Path:
+    return _home(environ).joinpath(*path.parts[1:]) if path.parts[:1] == ("~",) else path
 
 
 def _home(environ: Mapping[str, str]) -> Path:

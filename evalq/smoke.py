@@ -64,7 +64,7 @@ def smoke_test(
     with open_session(settings, fleet=True) as session:
         broker = session.broker()
         bakeoff_id = start(session, broker, plan, cap_usd=cap_usd, root=root, run_type="smoke")
-        follow(session.db, broker, bakeoff_id, show=_ignore, is_interrupted=lambda: False)
+        follow(session, broker, bakeoff_id, show=_ignore, is_interrupted=lambda: False)
         drain(session.db, bakeoff_id, show=_ignore)
         return _findings(session, broker, bakeoff_id, settings)
 

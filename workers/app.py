@@ -2,17 +2,23 @@
 
 import logging
 import os
+from pathlib import Path
 
 from celery.signals import setup_logging
 
 from evalq.broker import make_app
 from evalq.queues import CONTROL_QUEUE
+from evalq.settings import load_settings
 
-REAP_EVERY_S = 5.0
+SETTINGS = load_settings(Path.cwd(), os.environ)
+FLEET = SETTINGS.fleet
+
+REAP_EVERY_S = min(5.0, FLEET.lost_after_s)
 
 app = make_app(os.environ.get("EVALQ_BROKER_URL", ""))
 app.conf.update(
     imports=["workers.jobs"],
+    worker_consumer="workers.consumer:Consumer",
     beat_schedule={
         "reap": {
             "task": "reap",

@@ -1,53 +1,49 @@
-"""What a worker process holds open: database, broker, heartbeat, and the judges it has met."""
+"""What a worker process holds open: database, broker, spool, heartbeat, and the judges it has met."""
 
 import os
 import threading
-
-from celery.signals import worker_shutting_down
+from pathlib import Path
 
 from evalq.broker import Broker
 from evalq.calling.metered import Caller
 from evalq.calling.rate_limit import Gatekeeper
-from evalq.errors import PutBack
+from evalq.calling.spool import Spool
 from evalq.keys import environment_with_keys, keys_version
 from evalq.providers import connect
+from evalq.settings import spool_dir
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
-from evalq.store.schema import require_schema
-from workers.app import app
+from evalq.store.schema import is_known_schema, require_schema
+from workers.app import SETTINGS, app
 from workers.heartbeat import Heartbeat
+from workers.leaving import leave, on_overtime, rest
 
 # Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
 _POOL_SIZE = 8
+# An answer in hand is not to wait long for a database that is away: the disk is nearer.
+_PATIENCE_S = 5.0
 
 _lock = threading.RLock()
-
-
-_stopping = threading.Event()
-
-
-@worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def _wake_the_waiting(**_: object) -> None:
-    _stopping.set()
-
-
-def rest(seconds: float) -> None:
-    """Wait in a slot; a worker that is told to stop gives the job back at once."""
-    if _stopping.wait(seconds):
-        raise PutBack("the worker is stopping")
 
 
 class Connections:
     """Everything shared by the slots of one process."""
 
     def __init__(self, database_url: str) -> None:
-        self.db = Database(database_url, max_size=_POOL_SIZE)
-        require_schema(self.db)
+        self.db = Database(database_url, max_size=_POOL_SIZE, patience_s=_PATIENCE_S)
+        self._require_schema()
         self.broker = Broker(app)
+        self.spool = Spool(spool_dir(SETTINGS, Path.cwd(), os.environ), self.db)
         self.snapshots = Snapshots(self.db)
-        self.heartbeat = Heartbeat(self.db)
+        self.heartbeat = Heartbeat(self.db, self.spool)
         self.gatekeeper = Gatekeeper(self.broker, sleep=rest)
         self._callers: dict[tuple[str, object], Caller] = {}
+        on_overtime(self.heartbeat.let_go)
+
+    def _require_schema(self) -> None:
+        if not is_known_schema(self.db):
+            leave("the database has another schema than this worker knows")
+        require_schema(self.db)
 
     def caller(self, judge_sha: str) -> Caller:
         """A judge that can be asked; built by the first job that meets it while the others wait.

@@ -57,4 +57,4 @@ class Desk:
 
     @cached_property
     def _meter(self) -> Meter:
-        return Meter(self._at.db, self._at.gatekeeper, self._job)
+        return Meter(self._at.db, self._at.gatekeeper, self._at.spool, self._job)

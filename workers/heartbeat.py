@@ -1,25 +1,31 @@
-"""The heartbeat: one thread per process keeps the leases of the jobs in hand."""
+"""The heartbeat: one thread per process keeps the leases of the jobs in hand, and looks after the process."""
 
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import psutil
+
+from evalq.calling.spool import Spool
 from evalq.errors import Unreachable
 from evalq.store import jobs
 from evalq.store.database import Database
+from evalq.store.schema import is_known_schema
+from workers.app import FLEET
+from workers.leaving import leave
 
 log = logging.getLogger(__name__)
 
-LEASE_S = 60.0
-_BEAT_S = LEASE_S / 4
+_BEAT_S = FLEET.lease_s / 4
 
 
 class Heartbeat:
     """Extends all leases of this process in one statement, as long as it has any."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, spool: Spool) -> None:
         self._db = db
+        self._spool = spool
         self._held: dict[int, int] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -38,15 +44,35 @@ class Heartbeat:
                 if self._held.get(job.id) == job.fence:
                     del self._held[job.id]
 
+    def let_go(self) -> None:
+        """Put back every job in hand."""
+        with suppress(Unreachable):  # then the leases run out
+            jobs.release_held(self._db, self._in_hand())
+
+    def _in_hand(self) -> list[tuple[int, int]]:
+        with self._lock:
+            return list(self._held.items())
+
     def _beat(self) -> None:
         while not self._stop.wait(_BEAT_S):
-            with self._lock:
-                held = list(self._held.items())
-            if held:
-                self._extend(held)
+            held = self._in_hand()
+            try:
+                if held:
+                    jobs.extend(self._db, held, lease_s=FLEET.lease_s)
+                self._spool.replay()
+                _leave_if_outdated(self._db)
+            except Unreachable:
+                log.warning("no heartbeat for %s jobs: the database is away", len(held))
+            _leave_if_grown()
 
-    def _extend(self, held: list[tuple[int, int]]) -> None:
-        try:
-            jobs.extend(self._db, held, lease_s=LEASE_S)
-        except Unreachable:
-            log.warning("no heartbeat for %s jobs: the database is away", len(held))
+
+def _leave_if_outdated(db: Database) -> None:
+    """The schema may be upgraded under a running worker, which would not know what its words mean now."""
+    if not is_known_schema(db):
+        leave("the database has another schema than this worker knows; upgrade it")
+
+
+def _leave_if_grown() -> None:
+    used_mb = psutil.Process().memory_info().rss // 1_000_000
+    if used_mb > FLEET.memory_mb:
+        leave(f"{used_mb} MB in use, {FLEET.memory_mb} allowed", and_begin_anew=True)

@@ -4,15 +4,17 @@ import logging
 from contextlib import suppress
 
 from evalq import conclusion, enqueue, recovery
-from evalq.errors import CapReached, ProviderFault, PutBack, Unreachable
+from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
+from evalq.failpoints import failpoint
 from evalq.grading.marking import decide_outcome
 from evalq.records import Outcome
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.jobs import Job
-from workers.app import app
+from evalq.store.schema import require_schema
+from workers.alone import run_alone
+from workers.app import FLEET, app
 from workers.connections import connections
 from workers.desk import Desk
-from workers.heartbeat import LEASE_S
 
 log = logging.getLogger(__name__)
 
@@ -22,38 +24,45 @@ _AWAY_S = 2.0
 @app.task(name="run_case")  # type: ignore[untyped-decorator]
 def run_case(job_id: int) -> None:
     """One judge answers one case, and the answer is graded."""
+    failpoint("before_claim")
     try:
-        job = jobs.claim(connections().db, job_id, lease_s=LEASE_S)
+        connections().spool.replay()
+        job = jobs.claim(connections().db, job_id, lease_s=FLEET.lease_s)
         if job is not None:
             with connections().heartbeat.holding(job):
-                _work(job)
+                run_alone(connections().db, job) if job.losses else work(job)
             _ask_for_more(job)
     except Unreachable as exc:
         log.warning("job=%s: %s; it will be run again", job_id, exc)
 
 
-def _work(job: Job) -> None:
+def work(job: Job) -> None:
     """Bring a claimed job to its end. Nothing is raised: one raising member would stop its run's chord."""
     db, desk = connections().db, Desk(connections(), job)
+    failpoint("after_claim", job.case.id)
     try:
         calls.close_lost(db, job)
         completion = job.completion or desk.answer()
         grades = desk.grade(completion)
+        failpoint("before_outcome", job.case.id)
         jobs.finish(db, job, decide_outcome(desk.task, completion, grades), grades)
     except PutBack as exc:
         jobs.release(db, job, wait_s=exc.wait_s)
     except CapReached as exc:
         bakeoffs.cap(db, job.bakeoff_id, str(exc))
         jobs.release(db, job, wait_s=0)
+    except Refused as exc:
+        log.error("run_id=%s: paused: %s", job.run_id, exc)
+        bakeoffs.pause(db, job.bakeoff_id, str(exc))
+        jobs.release(db, job, wait_s=0)
     except ProviderFault as fault:
         _end_faulted(job, fault)
     except Unreachable:
-        with suppress(Unreachable):  # back at once if the database is; else when the lease runs out
-            jobs.release(db, job, wait_s=_AWAY_S)
+        _put_back(job)
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
-        jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
+        _end_broken(job, exc)
 
 
 def _end_faulted(job: Job, fault: ProviderFault) -> None:
@@ -66,6 +75,24 @@ def _end_faulted(job: Job, fault: ProviderFault) -> None:
     if bakeoffs.pause_run(db, job.run_id, fault.message):
         log.warning("run_id=%s: paused: %s", job.run_id, fault.message)
         conclusion.conclude_paused(db, job.bakeoff_id)
+
+
+def _put_back(job: Job) -> None:
+    """Back at once if the database is, a paid answer first; else when the lease runs out."""
+    with suppress(Unreachable):
+        connections().spool.replay()
+        jobs.release(connections().db, job, wait_s=_AWAY_S)
+
+
+def _end_broken(job: Job, exc: Exception) -> None:
+    """Our own error ends the job as errored; unless the schema was changed under us: not the job's fault."""
+    db = connections().db
+    try:
+        require_schema(db)
+    except Unreachable:
+        _put_back(job)
+        raise
+    jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
 
 
 def _ask_for_more(job: Job) -> None:
@@ -89,4 +116,4 @@ def conclude(run_id: int) -> None:
 @app.task(name="reap")  # type: ignore[untyped-decorator]
 def reap() -> None:
     """Whatever was lost on the way comes back from Postgres."""
-    recovery.reap(connections().db, connections().broker)
+    recovery.reap(connections().db, connections().broker, lost_after_s=FLEET.lost_after_s)

@@ -8,8 +8,10 @@ from random import Random
 from evalq.calling import budget
 from evalq.calling.rate_limit import Gatekeeper, Permit
 from evalq.calling.retry import is_repeatable, with_retries
+from evalq.calling.spool import Spool
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import ProviderFault, PutBack
+from evalq.failpoints import failpoint
 from evalq.pricing import cost_usd, worst_case_usd
 from evalq.providers import Adapter
 from evalq.records import Completion, Prompt, Purpose
@@ -34,6 +36,7 @@ class Meter:
 
     db: Database
     gatekeeper: Gatekeeper
+    spool: Spool
     job: Job
 
     def ask(
@@ -41,6 +44,8 @@ class Meter:
     ) -> Completion:
         """The answer, after as many attempts as are safe."""
         key = question_key(prompt, caller.judge)
+        if paid := calls.paid_reply(self.db, self.job, key):
+            return paid
         before = calls.tries_before(self.db, self.job, key)
         call = calls.Call(caller.judge, purpose, key, 0, worst_case_usd(caller.judge, prompt), margin_usd)
         rng = Random(f"{self.job.id}/{self.job.attempt}/{key}")  # noqa: S311 - spreads waits, keeps no secret
@@ -50,16 +55,19 @@ class Meter:
             rng=rng,
             made=before.made,
             ambiguous=before.ambiguous,
+            ambiguous_repeats=self.job.ambiguous_repeats,
         )
 
     def _attempt(self, caller: Caller, prompt: Prompt, call: calls.Call) -> Completion:
         """One call: nothing is sent without permit and reservation, nothing answered without settling."""
+        self.spool.require_room()
         permit = self.gatekeeper.take(caller.judge, prompt)
         try:
             call_id = budget.reserve(self.db, self.job, call)
         except BaseException:
             self.gatekeeper.give_back(permit)
             raise
+        failpoint("before_send", self.job.case.id)
         try:
             answer = caller.adapter.complete(_numbered(prompt, call))
         except ProviderFault as fault:
@@ -68,12 +76,13 @@ class Meter:
         completion = replace(
             answer, text=storable(answer.text) or "", cost_usd=cost_usd(caller.judge, answer.usage)
         )
-        calls.settle(self.db, call_id, completion)
+        failpoint("after_answer", self.job.case.id)
+        self.spool.settle(call_id, calls.answered(completion))
         self.gatekeeper.answered(permit, completion)
         return completion
 
     def _settle_fault(self, permit: Permit, call_id: int, fault: ProviderFault) -> None:
-        calls.settle_fault(self.db, call_id, fault)
+        self.spool.settle(call_id, calls.failed(fault))
         may_repeat = self.gatekeeper.failed(permit, fault)
         if is_repeatable(fault) and not may_repeat:
             name = permit.judge.provider

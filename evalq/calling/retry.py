@@ -9,9 +9,6 @@ from evalq.errors import ProviderFault, PutBack
 from evalq.records import Completion
 
 MAX_ATTEMPTS = 6
-MAX_AMBIGUOUS_REPEATS = 1
-"""An ambiguous call may have been billed: it is repeated at most so often."""
-
 _FIRST_WAIT_S = 0.5
 _LONGEST_WAIT_S = 20.0
 
@@ -31,12 +28,14 @@ def with_retries(
     rng: Random,
     made: int = 0,
     ambiguous: int = 0,
+    ambiguous_repeats: int = 1,
 ) -> Completion:
     """Run `call(n)` until it answers, the fault is not worth repeating, or patience ends.
 
-    `made` calls, `ambiguous` of them, were made for the same question by earlier holders of the job.
+    `made` calls, `ambiguous` of them, were made for the same question by earlier holders of the job. An
+    ambiguous call may have been billed: it is repeated `ambiguous_repeats` times at most.
     """
-    if made >= MAX_ATTEMPTS or ambiguous > MAX_AMBIGUOUS_REPEATS:
+    if made >= max(MAX_ATTEMPTS, ambiguous_repeats + 1) or ambiguous > ambiguous_repeats:
         raise ProviderFault("permanent", f"given up after {made} calls, {ambiguous} of them perhaps billed")
 
     def is_worth_repeating(exc: BaseException) -> bool:
@@ -44,7 +43,7 @@ def with_retries(
         if not isinstance(exc, ProviderFault):
             return False
         ambiguous += exc.kind == "ambiguous"
-        return is_repeatable(exc) and ambiguous <= MAX_AMBIGUOUS_REPEATS
+        return is_repeatable(exc) and ambiguous <= ambiguous_repeats
 
     def wait_s(state: RetryCallState) -> float:
         fault = state.outcome.exception() if state.outcome else None

@@ -60,7 +60,7 @@ def follow_to_end(
     with first_interrupt() as interrupt:
         with choose_view(screen.display, sys.stderr, os.environ) as view:
             show = _hinting(view.update, session)
-            state = follow(session.db, broker, bakeoff_id, show=show, is_interrupted=interrupt)
+            state = follow(session, broker, bakeoff_id, show=show, is_interrupted=interrupt)
             if interrupt() and pause_on_interrupt:
                 stop_spending(session.db, bakeoff_id, show=view.update)
             elif state in ("capped", "paused", "cancelled"):

@@ -86,6 +86,15 @@ class Engines:
             kept = keep or (before.kept and any_survived)
             self._folder.write(Record(kept, before.servers | self._servers))
 
+    def revive(self) -> None:
+        """Start again what was killed; not what somebody stopped, which forgets it."""
+        if any(
+            not engine.daemon.is_alive() for engine in _engines(self._folder) if engine.name in self._servers
+        ):
+            record = self._folder.read()
+            if record.servers:
+                self.ensure(("valkey", "postgres"), keep=record.kept)
+
     def detach(self) -> None:
         """Let go; a second time does nothing."""
         with uninterrupted():

@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +19,7 @@ from evalq.embedded.processes import identify, is_running, log_tail, send, unint
 
 _KEPT_LOGS = 40
 _KILL_PATIENCE_S = 5
+_EARLY_S, _EARLY_DEATHS = 3.0, 5
 
 WorkerArgv = Callable[[int, int, Sequence[str]], list[str]]
 
@@ -30,6 +33,23 @@ def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", leash, "celery", "-A", "workers.app", "worker", *pool, *quiet]
 
 
+@dataclass
+class _Worker:
+    """One worker: how it was started, and how often it did not live long."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    process: subprocess.Popen[bytes]
+    born: float
+    early_deaths: int = 0
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Dead, and not one that dies whenever it is started."""
+        age_s = time.monotonic() - self.born
+        return self.process.poll() is not None and self.early_deaths < _EARLY_DEATHS and age_s > _EARLY_S
+
+
 class Fleet:
     """Worker processes on a leash: they end when stopped, and when this command ends in any other way."""
 
@@ -37,16 +57,16 @@ class Fleet:
         self._log_dir = log_dir
         self._lease = Lease.take(log_dir / "fleets")
         self._leash, self._hand = os.pipe()
-        self._workers: dict[Path, subprocess.Popen[bytes]] = {}
+        self._workers: dict[Path, _Worker] = {}
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The workers that run."""
-        return tuple(worker.pid for worker in self._workers.values() if worker.poll() is None)
+        return tuple(one.process.pid for one in self._workers.values() if one.process.poll() is None)
 
     def fallen(self) -> list[str]:
         """One message for each worker that ended by itself: its exit code and the end of its log."""
-        codes = {log: worker.poll() for log, worker in self._workers.items()}
+        codes = {log: worker.process.poll() for log, worker in self._workers.items()}
         return [
             f"a worker ended with code {code}:{log_tail(log)}"
             for log, code in codes.items()
@@ -56,8 +76,22 @@ class Fleet:
     def add(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Start one worker in a session of its own, out of reach of the terminal's Ctrl-C."""
         path = self._log_dir / f"worker-{os.getpid()}-{len(self._workers) + 1}.log"
-        with path.open("wb") as log:
-            self._workers[path] = subprocess.Popen(
+        self._workers[path] = _Worker(argv, env, self._start(path, argv, env), time.monotonic())
+        self._note()
+
+    def revive(self) -> None:
+        """Start the workers again that have ended by themselves, but not those that never live."""
+        dead = [(path, worker) for path, worker in self._workers.items() if worker.may_begin_again]
+        for path, worker in dead:
+            lived_s = time.monotonic() - worker.born
+            worker.early_deaths = worker.early_deaths + 1 if lived_s < 2 * _EARLY_S else 0
+            worker.process, worker.born = self._start(path, worker.argv, worker.env), time.monotonic()
+        if dead:
+            self._note()
+
+    def _start(self, path: Path, argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        with path.open("ab") as log:
+            return subprocess.Popen(
                 argv,
                 env={**env, "EVALQ_LEASH_FD": str(self._leash)},
                 stdin=subprocess.DEVNULL,
@@ -66,6 +100,9 @@ class Fleet:
                 pass_fds=(self._leash,),
                 start_new_session=True,
             )
+
+    def _note(self) -> None:
+        """Leave word of who runs, for whoever comes after a killed command."""
         found = [identify(pid) for pid in self.pids]
         self._lease.note(json.dumps([[who.pid, who.born] for who in found if who]))
 

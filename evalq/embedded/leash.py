@@ -28,7 +28,7 @@ def watch(descriptor: int) -> None:
 
 def main() -> None:
     """Watch the pipe, if there is one, and become the module."""
-    if pipe := os.environ.pop("EVALQ_LEASH_FD", ""):
+    if pipe := os.environ.get("EVALQ_LEASH_FD", ""):  # kept: a worker that begins anew needs it again
         threading.Thread(target=watch, args=(int(pipe),), daemon=True, name="leash").start()
     # At the end of the path: a user's workers/ or celery.py must not take the place of ours, and Celery puts
     # the working directory in front unless it is on the path already.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalq.embedded import locks
-from evalq.embedded.engines import Folder, attach
-from evalq.embedded.fleet import start_fleet
+from evalq.embedded.engines import Engines, Folder, attach
+from evalq.embedded.fleet import Fleet, start_fleet
 from evalq.embedded.processes import wait_until
 from evalq.errors import Unreachable
 
@@ -110,18 +110,24 @@ def main(argv: Sequence[str]) -> None:
         )
         try:
             os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
-            _attend(folder, descriptor, engines.broker_url)
+            _attend(folder, descriptor, engines, fleet)
         finally:
             fleet.stop(grace_s=_DRAIN_S)
 
 
-def _attend(folder: Folder, descriptor: int, broker_url: str) -> None:
-    """Stay for as long as needed; nobody may be watching a kept fleet, so have what is lost brought back."""
+def _attend(folder: Folder, descriptor: int, engines: Engines, fleet: Fleet) -> None:
+    """Stay for as long as needed, and start again what is killed.
+
+    Nobody may be watching a kept fleet, so have what is lost brought back.
+    """
     next_reap = time.monotonic() + _REAP_EVERY_S
     while not _may_leave(folder, descriptor):
         time.sleep(_POLL_S)
+        with contextlib.suppress(Unreachable):  # it does not start just now; the next time perhaps
+            engines.revive()
+            fleet.revive()
         if folder.read().kept and time.monotonic() >= next_reap:
-            _ask_for_reaping(broker_url)
+            _ask_for_reaping(engines.broker_url)
             next_reap = time.monotonic() + _REAP_EVERY_S
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import urllib3.connection
 
+from evalq.failpoints import failpoint
+
 
 class Call(threading.local):
     """The call this thread is making: when it must be over, and whether anything of it has left."""
@@ -72,6 +74,7 @@ class _Timely:
         self._open()
         call.is_sent = True
         self.send(whole)
+        failpoint("after_send")
 
     def send(self, data: Any) -> None:
         if self._pieces is None:

@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -13,21 +14,32 @@ from evalq.plan import Plan
 from evalq.results import BakeOffState
 from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
+from evalq.store.schema import known_version
 
 _PRIORITIES = {"drift_check": 10}
 """What nobody waits for goes after what somebody does, at the same gate."""
 
 
-def record(db: Database, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:
+@dataclass(frozen=True)
+class Terms:
+    """Under what terms a bake-off is run: its dollars, and how often a call perhaps billed is repeated."""
+
+    cap_usd: Decimal
+    run_type: str = "bake-off"
+    git_sha: str | None = None
+    ambiguous_repeats: int = 1
+
+
+def record(db: Database, plan: Plan, terms: Terms) -> int:
     """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
     with db.transaction() as tx:
-        bakeoff_id = _add_bakeoff(tx, plan, cap_usd=cap_usd, run_type=run_type, git_sha=git_sha)
+        bakeoff_id = _add_bakeoff(tx, plan, terms)
         for judge in plan.judges:
-            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(run_type, 0))
+            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(terms.run_type, 0))
     return bakeoff_id
 
 
-def _add_bakeoff(tx: Connection, plan: Plan, *, cap_usd: Decimal, run_type: str, git_sha: str | None) -> int:
+def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
     row = tx.row(
         "add_bakeoff",
         uid=uuid.uuid4(),
@@ -35,15 +47,17 @@ def _add_bakeoff(tx: Connection, plan: Plan, *, cap_usd: Decimal, run_type: str,
         eval_set_name=plan.evalset.name,
         scorer_mode=plan.scorer,
         grader_model=plan.grader.name if plan.grader else None,
-        run_type=run_type,
+        run_type=terms.run_type,
         task_sha=definitions.add_task(tx, plan.task),
         eval_set_sha=definitions.add_evalset(tx, plan.evalset),
         grader_sha=definitions.add_judge(tx, plan.grader) if plan.grader else None,
         seed=plan.seed,
         samples=plan.samples,
-        cap_usd=cap_usd,
-        git_sha=git_sha,
+        cap_usd=terms.cap_usd,
+        git_sha=terms.git_sha,
         prices_as_of=plan.prices_as_of,
+        ambiguous_repeats=terms.ambiguous_repeats,
+        schema_version=known_version(),
     )
     assert row is not None
     return int(row["id"])
@@ -120,6 +134,11 @@ def is_incomplete(db: Database, bakeoff_id: int) -> bool:
 def cap(db: Database, bakeoff_id: int, reason: str) -> None:
     """Stop a bake-off at a cap."""
     db.row("cap_bakeoff", bakeoff_id=bakeoff_id, reason=reason)
+
+
+def pause(db: Database, bakeoff_id: int, reason: str) -> bool:
+    """Stop a bake-off that cannot go on; True when this call did."""
+    return db.row("pause_bakeoff", bakeoff_id=bakeoff_id, reason=reason) is not None
 
 
 def pause_run(db: Database, run_id: int, reason: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import CapReached, ProviderFault, PutBack
@@ -74,51 +75,70 @@ def tries_before(db: Database, job: Job, key: str) -> Tries:
     return Tries(row["made"], row["ambiguous"])
 
 
+def paid_reply(db: Database, job: Job, key: str) -> Completion | None:
+    """What a grader model said to this question before the worker was lost: it need not be asked again."""
+    row = db.row("paid_reply", job_id=job.id, key=key) if job.attempt > 1 else None
+    return Completion(row["reply_state"], row["reply"] or "", cost_usd=row["cost_usd"]) if row else None
+
+
 def close_lost(db: Database, job: Job) -> None:
     """Calls that a lost worker left in flight may have been billed: their reservation counts as spent."""
     if job.attempt > 1:
-        db.run("close_lost_calls", job_id=job.id)
+        db.run("close_lost_calls", job_ids=[job.id])
 
 
-def settle(db: Database, call_id: int, completion: Completion) -> None:
-    """Replace a reservation by the price; a judge's answer is stored in the same statement."""
+Settlement = dict[str, Any]
+"""What became of a call, as the settling statement takes it and as JSON can hold it."""
+
+
+def answered(completion: Completion) -> Settlement:
+    """The settlement of a call that was answered, whatever the answer is worth."""
     usage = completion.usage
-    db.run(
-        "settle",
-        call_id=call_id,
-        state="settled",
-        cost_usd=completion.cost_usd,
-        usage=json.dumps(dict(usage.raw)),
-        request_id=completion.request_id,
-        latency_ms=completion.latency_ms,
-        fault_kind=None,
-        fault_message=None,
-        completion_state=completion.state,
-        answer=storable(completion.text),
-        model=completion.model,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-    )
+    return {
+        "state": "settled",
+        "cost_usd": str(completion.cost_usd),
+        "usage": json.dumps(dict(usage.raw)),
+        "request_id": completion.request_id,
+        "latency_ms": completion.latency_ms,
+        "fault_kind": None,
+        "fault_message": None,
+        "completion_state": completion.state,
+        "answer": storable(completion.text),
+        "model": completion.model,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
 
 
-def settle_fault(db: Database, call_id: int, fault: ProviderFault) -> None:
-    """Close a failed call: free unless it is ambiguous, then its reservation counts as spent."""
-    db.run(
-        "settle",
-        call_id=call_id,
-        state="unknown" if fault.kind == "ambiguous" else "settled",
-        cost_usd=None if fault.kind == "ambiguous" else Decimal(0),
-        usage=None,
-        request_id=fault.request_id,
-        latency_ms=None,
-        fault_kind=fault.kind,
-        fault_message=storable(fault.message),
-        completion_state=None,
-        answer=None,
-        model=None,
-        input_tokens=None,
-        output_tokens=None,
-    )
+def failed(fault: ProviderFault) -> Settlement:
+    """The settlement of a failed call: free unless it is ambiguous, then its reservation counts as spent."""
+    is_ambiguous = fault.kind == "ambiguous"
+    return {
+        "state": "unknown" if is_ambiguous else "settled",
+        "cost_usd": None if is_ambiguous else "0",
+        "usage": None,
+        "request_id": fault.request_id,
+        "latency_ms": None,
+        "fault_kind": fault.kind,
+        "fault_message": storable(fault.message),
+        "completion_state": None,
+        "answer": None,
+        "model": None,
+        "input_tokens": None,
+        "output_tokens": None,
+    }
+
+
+def settle(db: Database, call_id: int, settlement: Settlement) -> None:
+    """Replace a reservation by the price, once; a judge's answer is stored in the same statement."""
+    db.run("settle", call_id=call_id, **settlement)
+
+
+def installation(db: Database) -> str:
+    """The name of the database, which call numbers belong to."""
+    row = db.row("installation")
+    assert row is not None
+    return str(row["uid"])
 
 
 def in_flight(db: Database, bakeoff_id: int) -> int:

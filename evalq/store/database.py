@@ -63,14 +63,14 @@ class Connection:
 class Database:
     """Connections to one database, shared by the threads of a process."""
 
-    def __init__(self, url: str, *, max_size: int = 8) -> None:
+    def __init__(self, url: str, *, max_size: int = 8, patience_s: float = 30) -> None:
         self.url = url
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
             url,
             min_size=1,
             max_size=max_size,
             open=False,
-            timeout=30,
+            timeout=patience_s,
             kwargs={"autocommit": True, "row_factory": dict_row, **_timeout(url)},
         )
         self._open()

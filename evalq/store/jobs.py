@@ -8,6 +8,10 @@ from uuid import UUID
 from evalq.definitions.evalset import EvalCase
 from evalq.records import Completion, Grade, Outcome, Usage
 from evalq.store.database import Connection, Database, Row
+from evalq.store.schema import known_version
+
+MAX_LOSSES = 3
+"""A job that killed so many workers would kill the next one too."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Job:
     gate: str
     fence: int
     attempt: int
+    losses: int
+    ambiguous_repeats: int
     refill: bool
     judge_sha: str
     task_sha: str
@@ -45,13 +51,19 @@ class QueuedJob:
 
 def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
     """Lease a job; None when there is nothing to do: done, held by another, or its bake-off stopped."""
-    row = db.row("claim_job", job_id=job_id, lease_s=lease_s)
+    row = db.row("claim_job", job_id=job_id, lease_s=lease_s, schema_version=known_version())
+    return _job(row) if row else None
+
+
+def held(db: Database, job_id: int, fence: int) -> Job | None:
+    """A job leased for this process by another; None when the lease was lost meanwhile."""
+    row = db.row("held_job", job_id=job_id, fence=fence)
     return _job(row) if row else None
 
 
 def _job(row: Row) -> Job:
-    names = ("id", "run_id", "bakeoff_id", "sample", "gate", "fence", "attempt", "refill")
-    shas = ("judge_sha", "task_sha", "grader_sha", "seed")
+    names = ("id", "run_id", "bakeoff_id", "sample", "gate", "fence", "attempt", "losses", "refill")
+    shas = ("judge_sha", "task_sha", "grader_sha", "seed", "ambiguous_repeats")
     return Job(
         **{name: row[name] for name in names + shas},
         case=EvalCase.model_validate_json(row["case_body"]),
@@ -80,6 +92,35 @@ def extend(db: Database, held: Sequence[tuple[int, int]], *, lease_s: float) -> 
 def release(db: Database, job: Job, *, wait_s: float) -> None:
     """Put a job back, not to be tried before `wait_s`."""
     db.row("release_job", job_id=job.id, fence=job.fence, wait_s=wait_s)
+
+
+def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
+    """Put back the jobs (id, fence) of a worker that must leave."""
+    ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
+    db.run("release_held", job_ids=ids, fences=fences)
+
+
+def lose(db: Database, job: Job) -> None:
+    """Put back a job whose process died, and count that."""
+    db.row("lose_job", job_id=job.id, fence=job.fence)
+
+
+def return_expired(db: Database) -> int:
+    """Put back the jobs whose worker is gone; how many. Calls it had in flight count as spent.
+
+    One at a time does it: the others have nothing to add.
+    """
+    with db.transaction() as tx:
+        lock = tx.row("try_lock_reap")
+        expired = tx.rows("reap_leases") if lock and lock["got"] else []
+        if expired:
+            tx.run("close_lost_calls", job_ids=[row["id"] for row in expired])
+    return len(expired)
+
+
+def end_poisoned(db: Database) -> list[Row]:
+    """End the jobs that have killed their worker too often; what they were."""
+    return db.rows("end_poisoned", limit=MAX_LOSSES)
 
 
 def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:

@@ -1,6 +1,7 @@
 """The schema: numbered SQL files, applied once each, forward only."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -30,6 +31,12 @@ def schema_files() -> list[SchemaFile]:
     return [SchemaFile(int(path.name.split("_")[0]), path.stem, path) for path in paths]
 
 
+@cache
+def known_version() -> int:
+    """The version this program was written for."""
+    return schema_files()[-1].version
+
+
 def apply_schema(db: Database) -> list[SchemaFile]:
     """Apply what is missing under a lock; return what was applied."""
     with db.transaction() as tx:
@@ -51,9 +58,14 @@ def applied_version(db: Database) -> int:
         return 0
 
 
+def is_known_schema(db: Database) -> bool:
+    """Whether the database has the schema this program was written for."""
+    return applied_version(db) == known_version()
+
+
 def require_schema(db: Database) -> None:
     """Refuse a database whose schema is not the one this program was written for."""
-    have, want = applied_version(db), schema_files()[-1].version
+    have, want = applied_version(db), known_version()
     if have < want:
         raise Unreachable(
             f"the database has schema version {have}, this evalq needs {want}; run `evalq schema apply`"

@@ -15,14 +15,20 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
             share = f"{result.n_error} of {result.n_graded + result.n_error}"
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
-    if bakeoff.state == "capped":
-        yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
-        if bakeoff.stop_reason and "bake-off" not in bakeoff.stop_reason:
-            yield "that cap is under caps: in evalq.yaml; raise it there, or wait for tomorrow (UTC)"
+    yield from _stop(bakeoff)
     if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
+
+
+def _stop(bakeoff: BakeOffRow) -> Iterator[str]:
+    if bakeoff.state == "capped":
+        yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
+        if bakeoff.stop_reason and "bake-off" not in bakeoff.stop_reason:
+            yield "that cap is under caps: in evalq.yaml; raise it there, or wait for tomorrow (UTC)"
+    if bakeoff.state == "paused" and bakeoff.stop_reason:
+        yield f"paused: {bakeoff.stop_reason}"
 
 
 def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator[str]:

@@ -201,7 +201,7 @@ def record(db: Database, plan: Callable[..., Plan]) -> Callable[..., int]:
         n_cases: int = 3, judges: Sequence[SimulatedJudge] = (), cap_usd: object = 5, **fields: Any
     ) -> int:
         made = plan(n_cases, judges, **fields)
-        return bakeoffs.record(db, made, cap_usd=Decimal(str(cap_usd)), run_type="bake-off", git_sha=None)
+        return bakeoffs.record(db, made, bakeoffs.Terms(Decimal(str(cap_usd))))
 
     return make
 
@@ -240,7 +240,7 @@ def end_job(
         assert job
         call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
         assert call_id
-        calls.settle(db, call_id, answer)
+        calls.settle(db, call_id, calls.answered(answer))
         assert jobs.finish(db, job, Outcome(verdict, "empty" if verdict == "errored" else None), [])
 
     return end

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from evalq.broker import Broker
 from evalq.calling.metered import Caller, Meter
 from evalq.calling.rate_limit import Gatekeeper
+from evalq.calling.spool import Spool
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import About, Completion, Prompt, Purpose
@@ -52,16 +54,16 @@ def test_a_reservation_is_replaced_by_the_price(
     call_id = reserve("0.40")
     assert sql(BUDGET) == [(usd("0.40"), usd("0"))]
     assert sql(JOURNAL) == [("sent", usd("0.40"), None, None)]
-    calls.settle(db, call_id or 0, replace(answer, cost_usd=usd("0.15")))
+    calls.settle(db, call_id or 0, calls.answered(replace(answer, cost_usd=usd("0.15"))))
     assert sql(BUDGET) == [(usd("0"), usd("0.15"))]
     assert sql(JOURNAL) == [("settled", usd("0.40"), usd("0.15"), None)]
 
 
 def test_settling_twice_counts_once(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
     call_id = reserve("0.40") or 0
-    calls.settle(db, call_id, replace(answer, cost_usd=usd("0.15")))
-    calls.settle(db, call_id, replace(answer, cost_usd=usd("0.35"), text="another"))
-    calls.settle_fault(db, call_id, ProviderFault("ambiguous", "cut off"))
+    calls.settle(db, call_id, calls.answered(replace(answer, cost_usd=usd("0.15"))))
+    calls.settle(db, call_id, calls.answered(replace(answer, cost_usd=usd("0.35"), text="another")))
+    calls.settle(db, call_id, calls.failed(ProviderFault("ambiguous", "cut off")))
     assert sql(BUDGET) == [(usd("0"), usd("0.15"))]
     assert sql("SELECT answer FROM completions") == [("capital 1",)]
 
@@ -69,7 +71,7 @@ def test_settling_twice_counts_once(db: Database, sql: Sql, reserve: Reserve, an
 def test_an_answer_is_stored_in_the_statement_that_settles_it(
     db: Database, sql: Sql, reserve: Reserve, answer: Completion
 ) -> None:
-    calls.settle(db, reserve("0.40") or 0, answer)
+    calls.settle(db, reserve("0.40") or 0, calls.answered(answer))
     columns = "state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms, cost_usd"
     stored = ("answered", "capital 1", "sim-a", "request-1", 30, 4, answer.usage.raw, 120, answer.cost_usd)
     assert sql(f"SELECT {columns} FROM completions") == [stored]
@@ -80,13 +82,15 @@ def test_an_answer_is_stored_in_the_statement_that_settles_it(
 def test_a_grading_call_stores_no_answer(
     db: Database, sql: Sql, reserve: Reserve, answer: Completion
 ) -> None:
-    calls.settle(db, reserve("0.40", "grade") or 0, answer)
+    calls.settle(db, reserve("0.40", "grade") or 0, calls.answered(answer))
     assert sql("SELECT count(*) FROM completions") == [(0,)]
     assert sql("SELECT purpose, state FROM call_journal") == [("grade", "settled")]
 
 
 def test_an_ambiguous_fault_keeps_its_reservation_as_spent(db: Database, sql: Sql, reserve: Reserve) -> None:
-    calls.settle_fault(db, reserve("0.40") or 0, ProviderFault("ambiguous", "cut off", request_id="r"))
+    calls.settle(
+        db, reserve("0.40") or 0, calls.failed(ProviderFault("ambiguous", "cut off", request_id="r"))
+    )
     assert sql(BUDGET) == [(usd("0"), usd("0.40"))]
     assert sql(JOURNAL) == [("unknown", usd("0.40"), usd("0.40"), "ambiguous")]
     assert sql("SELECT count(*) FROM completions") == [(0,)]
@@ -94,7 +98,7 @@ def test_an_ambiguous_fault_keeps_its_reservation_as_spent(db: Database, sql: Sq
 
 @pytest.mark.parametrize("kind", ["rate", "transient", "permanent", "fatal"])
 def test_any_other_fault_costs_nothing(db: Database, sql: Sql, reserve: Reserve, kind: FaultKind) -> None:
-    calls.settle_fault(db, reserve("0.40") or 0, ProviderFault(kind, "a\x00b"))
+    calls.settle(db, reserve("0.40") or 0, calls.failed(ProviderFault(kind, "a\x00b")))
     assert sql(BUDGET) == [(usd("0"), usd("0"))]
     assert sql(JOURNAL) == [("settled", usd("0.40"), usd("0"), kind)]
 
@@ -114,7 +118,7 @@ def test_a_call_that_would_not_fit_even_alone_reaches_the_cap(
 ) -> None:
     with pytest.raises(CapReached, match=r"\$1\.0001"):
         reserve("1.0001")
-    calls.settle(db, reserve("0.50") or 0, replace(answer, cost_usd=usd("0.45")))
+    calls.settle(db, reserve("0.50") or 0, calls.answered(replace(answer, cost_usd=usd("0.45"))))
     with pytest.raises(CapReached, match=r"the cap of the bake-off"):
         reserve("0.56")
 
@@ -159,7 +163,7 @@ def test_callers_at_once_never_exceed_the_cap(
             except CapReached:
                 return paid
             if call_id:
-                calls.settle(db, call_id, replace(answer, cost_usd=usd("0.07")))
+                calls.settle(db, call_id, calls.answered(replace(answer, cost_usd=usd("0.07"))))
                 paid += 1
 
     watcher = Thread(target=watch)
@@ -193,6 +197,7 @@ class Failing:
 
 
 def test_every_attempt_has_its_own_reservation_and_journal_row(
+    tmp_path: Path,
     db: Database,
     broker: Broker,
     sql: Sql,
@@ -201,7 +206,9 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
     answer: Completion,
 ) -> None:
     caller = Caller(judge(), Failing("transient", "ambiguous", then=answer))
-    said = Meter(db, Gatekeeper(broker), job).ask(caller, Prompt("", "Why?", 16, About("t", "c")), "answer")
+    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
+        caller, Prompt("", "Why?", 16, About("t", "c")), "answer"
+    )
     reserved = usd("0.000084")  # 4 bytes, 64 of overhead, 16 tokens of answer
     assert sql(JOURNAL) == [
         ("settled", reserved, usd("0"), "transient"),
@@ -213,6 +220,7 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
 
 
 def test_an_ambiguous_call_is_repeated_once_and_no_more(
+    tmp_path: Path,
     db: Database,
     broker: Broker,
     sql: Sql,
@@ -222,14 +230,16 @@ def test_an_ambiguous_call_is_repeated_once_and_no_more(
 ) -> None:
     caller = Caller(judge(), Failing("ambiguous", "ambiguous", then=answer))
     with pytest.raises(ProviderFault, match="ambiguous"):
-        Meter(db, Gatekeeper(broker), job).ask(caller, Prompt("", "Why?", 16, About("t", "c")), "answer")
+        Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
+            caller, Prompt("", "Why?", 16, About("t", "c")), "answer"
+        )
     assert [row[0] for row in sql(JOURNAL)] == ["unknown", "unknown"]
 
 
 def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
     db: Database, sql: Sql, reserve: Reserve, answer: Completion
 ) -> None:
-    calls.settle(db, reserve("0.40") or 0, replace(answer, cost_usd=usd("0.30")))
+    calls.settle(db, reserve("0.40") or 0, calls.answered(replace(answer, cost_usd=usd("0.30"))))
     bakeoffs.set_daily_caps(db, {"day": usd("0.50")})
     assert sql("SELECT scope, spent_usd, reserved_usd FROM spending") == [("day", usd("0.30"), usd("0"))]
     assert reserve("0.15", attempt=2)
@@ -240,7 +250,7 @@ def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
 
 def test_a_providers_cap_is_its_own(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
     bakeoffs.set_daily_caps(db, {"provider:simulated": usd("0.50"), "provider:xai": usd("0.01")})
-    calls.settle(db, reserve("0.40") or 0, replace(answer, cost_usd=usd("0.35")))
+    calls.settle(db, reserve("0.40") or 0, calls.answered(replace(answer, cost_usd=usd("0.35"))))
     with pytest.raises(CapReached, match="provider:simulated"):
         reserve("0.20", attempt=2)
     spent = "SELECT scope, spent_usd, reserved_usd FROM spending ORDER BY scope"
@@ -264,10 +274,10 @@ def test_calls_lost_with_their_worker_count_as_spent_and_as_tried(
     bakeoffs.set_daily_caps(db, {"day": usd("5")})
     reserve("0.40")
     sql("UPDATE jobs SET lease_until = now() - interval '1 second'")
+    jobs.return_expired(db)
     again = jobs.claim(db, job.id, lease_s=60)
     assert again
-    calls.close_lost(db, again)
-    assert sql(JOURNAL) == [("unknown", usd("0.40"), usd("0.40"), "ambiguous")]
+    assert sql(JOURNAL) == [("unknown", usd("0.40"), usd("0.40"), "lost")]
     assert sql(BUDGET) == [(usd("0"), usd("0.40"))]
     assert sql("SELECT reserved_usd, spent_usd FROM spending") == [(usd("0"), usd("0.40"))]
     assert calls.tries_before(db, again, "key") == calls.Tries(made=1, ambiguous=1)

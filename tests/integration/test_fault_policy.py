@@ -1,6 +1,7 @@
 """What becomes of each fault: its kind, how many calls are made, how the job ends; printed as a table."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import redis
 from evalq.broker import Broker
 from evalq.calling.metered import Caller, Meter
 from evalq.calling.rate_limit import Gatekeeper
+from evalq.calling.spool import Spool
 from evalq.definitions.judge import AnthropicJudge, GoogleJudge, JudgeConfig, OpenAIJudge, Price
 from evalq.errors import ProviderFault, PutBack
 from evalq.providers import connect
@@ -91,6 +93,7 @@ def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
 
 
 def test_every_fault_is_met_as_the_policy_says(
+    tmp_path: Path,
     db: Database,
     broker: Broker,
     valkey: "redis.Redis",
@@ -101,7 +104,7 @@ def test_every_fault_is_met_as_the_policy_says(
 ) -> None:
     job = jobs.claim(db, job_ids(record(1))[0], lease_s=600)
     assert job
-    meter = Meter(db, Gatekeeper(broker, sleep=lambda seconds: None), job)
+    meter = Meter(db, Gatekeeper(broker, sleep=lambda seconds: None), Spool(tmp_path, db), job)
     met: dict[tuple[str, str], tuple[str, int, str]] = {}
     for fault in POLICY:
         for judge in judges(simulator, fault):

@@ -25,11 +25,14 @@ def job_id(record: Callable[..., int], job_ids: Callable[[int], list[int]]) -> i
 
 
 @pytest.fixture
-def expire(sql: Sql) -> Callable[[int], object]:
-    """Lets a job's lease run out."""
-    return lambda job_id: sql(
-        "UPDATE jobs SET lease_until = now() - interval '1 second' WHERE id = %s", job_id
-    )
+def expire(db: Database, sql: Sql) -> Callable[[int], object]:
+    """Lets a job's lease run out, and has that noticed."""
+
+    def lose(job_id: int) -> None:
+        sql("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE id = %s", job_id)
+        assert jobs.return_expired(db) == 1
+
+    return lose
 
 
 def claimed(db: Database, job_id: int) -> jobs.Job:
@@ -118,6 +121,7 @@ def test_a_heartbeat_keeps_the_leases_in_hand_and_no_other(
     held, lost = (claimed(db, job_id) for job_id in job_ids(record(2)))
     sql("UPDATE jobs SET lease_until = now() - interval '1 second'")
     jobs.extend(db, [(held.id, held.fence), (lost.id, lost.fence - 1)], lease_s=60)
+    assert jobs.return_expired(db) == 1
     assert jobs.claim(db, held.id, lease_s=60) is None
     assert claimed(db, lost.id).fence == 2
 
@@ -149,7 +153,7 @@ def test_a_stored_answer_comes_back_with_the_claim(
 ) -> None:
     job = claimed(db, job_id)
     call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
-    calls.settle(db, call_id or 0, answer)
+    calls.settle(db, call_id or 0, calls.answered(answer))
     expire(job_id)
     assert claimed(db, job_id).completion == answer
 
@@ -160,7 +164,7 @@ def test_text_that_postgres_cannot_hold_is_stored_without_what_it_cannot_hold(
     hostile = "a\x00b\ud800c\U0001f600"
     job = claimed(db, job_id)
     call_id = calls.reserve(db, job, calls.Call(judge(), "answer", "key", 1, Decimal("0.001")))
-    calls.settle(db, call_id or 0, replace(answer, text=hostile))
+    calls.settle(db, call_id or 0, calls.answered(replace(answer, text=hostile)))
     grade = Grade("strict_substring", None, None, hostile)
     assert jobs.finish(db, job, Outcome("errored", "ungradable", hostile), [grade])
     stored = sql("SELECT answer FROM completions UNION ALL SELECT message FROM outcomes")

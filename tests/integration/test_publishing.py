@@ -233,7 +233,7 @@ def test_what_somebody_waits_for_goes_before_drift_checks(
     db: Database, broker: Broker, sql: Sql, plan: Callable[..., Plan]
 ) -> None:
     for run_type in ("drift_check", "smoke"):
-        bakeoffs.record(db, plan(3000), cap_usd=Decimal(5), run_type=run_type, git_sha=None)
+        bakeoffs.record(db, plan(3000), bakeoffs.Terms(Decimal(5), run_type))
     pump(db, broker, GATE)
     queued = "SELECT bakeoff_id, count(*) FROM jobs WHERE state = 'queued' GROUP BY 1 ORDER BY 1"
     assert sql(queued) == [(1, 1096), (2, 3000)]

@@ -8,7 +8,7 @@ import redis
 
 from evalq.broker import Broker
 from evalq.enqueue import open_chords, pump_all
-from evalq.recovery import LOST_AFTER_S, reap
+from evalq.recovery import reap as reap_after
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 
@@ -17,7 +17,12 @@ Ids = Callable[[int], list[int]]
 
 QUEUE = "calls.simulated"
 STATES = "SELECT state, count(*) FROM jobs GROUP BY state ORDER BY state"
+LOST_AFTER_S = 15.0
 AGE = "UPDATE jobs SET queued_at = now() - make_interval(secs => %s)"
+
+
+def reap(db: Database, broker: Broker) -> None:
+    reap_after(db, broker, lost_after_s=LOST_AFTER_S)
 
 
 @pytest.fixture

@@ -1,0 +1,74 @@
+"""The spool: answers paid for that cannot be stored yet, kept on the worker's own disk until they can."""
+
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+
+from evalq.errors import Refused, Unreachable
+from evalq.store import calls
+from evalq.store.database import Database
+
+log = logging.getLogger(__name__)
+
+MIN_FREE_BYTES = 16_000_000
+"""Less than this on the spool's disk, and no call is paid for: its answer might have nowhere to go."""
+
+
+class Spool:
+    """Settles calls; by way of the disk when the database is away, one file a call."""
+
+    def __init__(self, folder: Path, db: Database) -> None:
+        # Call numbers mean something in one database only; workers of several may share the folder.
+        self._folder = folder / calls.installation(db)
+        self._db = db
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def settle(self, call_id: int, settlement: calls.Settlement) -> None:
+        """Store what became of a call; with the database away it is kept on disk and Unreachable raised."""
+        try:
+            calls.settle(self._db, call_id, settlement)
+        except Unreachable:
+            self._keep(call_id, settlement)
+            raise
+
+    def require_room(self) -> None:
+        """Refuse to pay for an answer that could not be kept."""
+        try:
+            free = shutil.disk_usage(self._folder).free
+        except OSError as exc:
+            raise Refused(f"answers cannot be kept in {self._folder}: {exc.strerror}; {_REMEDY}") from exc
+        if free < MIN_FREE_BYTES:
+            raise Refused(
+                f"no room to keep answers: {self._folder} has {free // 1_000_000} MB free, "
+                f"{MIN_FREE_BYTES // 1_000_000} are needed; {_REMEDY}"
+            )
+
+    def replay(self) -> int:
+        """Store what the disk keeps, that of dead workers too; Unreachable while the database is away."""
+        return sum(self._store(path) for path in self._folder.glob("*.json"))
+
+    def _keep(self, call_id: int, settlement: calls.Settlement) -> None:
+        draft = self._folder / f"{call_id}.{os.getpid()}.draft"
+        try:
+            with draft.open("w", encoding="utf-8") as file:
+                json.dump(settlement, file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._folder / f"{call_id}.json")
+        except OSError as exc:
+            draft.unlink(missing_ok=True)
+            log.error("call=%s: its answer is lost, %s; it counts as spent", call_id, exc.strerror)
+
+    def _store(self, path: Path) -> bool:
+        try:
+            settlement = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:  # another worker was faster
+            return False
+        calls.settle(self._db, int(path.stem), settlement)
+        path.unlink(missing_ok=True)
+        return True
+
+
+_REMEDY = "free some space or set EVALQ_SPOOL_DIR, then `evalq resume`"
