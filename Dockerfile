@@ -10,7 +10,7 @@ COPY evalsets evalsets
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.txt .
 
 FROM python:3.13-slim
-RUN useradd --create-home --uid 1000 evalq
+RUN useradd --create-home --uid 1000 evalq && install -d -o evalq /spool
 COPY --from=build /venv /venv
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
 USER evalq

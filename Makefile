@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench wheel clean
+.PHONY: demo test check faults bench wheel clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("evalq needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
@@ -28,6 +28,10 @@ check: $(STAMP)
 
 test: $(STAMP)
 	$(PY) -m pytest tests -q -n 2 --dist loadfile
+
+# The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.
+faults: $(STAMP)
+	$(PY) -m pytest tests/faults -q --faults-long
 
 bench: $(STAMP)
 	$(PY) -m benchmarks.startup

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from evalq import conclusion, enqueue, recovery
 from evalq.broker import Broker
-from evalq.catalogue import Catalogue, catalogue, pick
+from evalq.catalogue import Catalogue, catalogue, pick, resolve
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.lookup import find_evalset, find_task
 from evalq.definitions.task import ScorerMode, TaskConfig
+from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
+from evalq.evidence import RunRow
 from evalq.grading.judge_model import check_rubric
 from evalq.holdout import refuse_holdout
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
@@ -23,14 +25,14 @@ from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, Progress
 from evalq.session import Session
 from evalq.settings import Settings
-from evalq.store import bakeoffs, calls
+from evalq.store import bakeoffs, calls, retries
 from evalq.store.database import Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
 
 SIMULATED_GRADER = "sim-grader"
 
-_RESUMABLE: list[BakeOffState] = ["paused", "capped", "cancelled"]
+_BY_HAND = "by hand"
 _POLL_S = 0.25
 _REAP_EVERY_S = 2.0
 _DRAIN_S = 120.0
@@ -96,16 +98,46 @@ def start(
     return bakeoff_id
 
 
-def restart(session: Session, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> None:
-    """Go on with a stopped bake-off: what has ended stays, the rest is published again."""
-    db = session.db
+def restart(session: Session, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
+    """Go on with a stopped bake-off: what has ended stays, the rest is published; False: nothing is left."""
     _set_daily_caps(session)
-    if cap_usd is not None:
-        bakeoffs.set_cap(db, bakeoff_id, cap_usd)
-    states = [*_RESUMABLE, "concluded"] if bakeoffs.is_incomplete(db, bakeoff_id) else _RESUMABLE
-    bakeoffs.move(db, bakeoff_id, "running", from_states=states)
-    bakeoffs.reopen(db, bakeoff_id)
-    enqueue.pump_all(db, broker)
+    is_open = retries.reopen(session.db, bakeoff_id, cap_usd=cap_usd)
+    enqueue.pump_all(session.db, broker)
+    return is_open
+
+
+def retry_errors(
+    session: Session, broker: Broker, bakeoff_id: int, *, judges: Sequence[str], cap_usd: Decimal | None
+) -> int:
+    """Run the errored jobs of some judges again, of all when none is named; return how many they are."""
+    run_ids = [run.id for run in _named_runs(session, bakeoff_id, judges)]
+    _set_daily_caps(session)
+    n_jobs = retries.retry_errors(session.db, bakeoff_id, run_ids=run_ids, cap_usd=cap_usd)
+    if n_jobs:
+        enqueue.pump_all(session.db, broker)
+    return n_jobs
+
+
+@dataclass(frozen=True)
+class Paused:
+    """What was to be paused, whether this made it so, and the state it is in."""
+
+    what: str
+    is_new: bool
+    state: str
+
+
+def pause(session: Session, bakeoff_id: int, *, judges: Sequence[str]) -> list[Paused]:
+    """Stop a bake-off, or some of its judges while the others go on; what does not run is left as it is."""
+    db, runs = session.db, _named_runs(session, bakeoff_id, judges)
+    if not judges or bakeoffs.get(db, bakeoff_id).state != "running":
+        is_new = not judges and bakeoffs.pause(db, bakeoff_id, _BY_HAND)
+        return [Paused(f"bake-off {bakeoff_id}", is_new, bakeoffs.get(db, bakeoff_id).state)]
+    stopped = {run.id for run in runs if bakeoffs.pause_run(db, run.id, _BY_HAND)}
+    if stopped:
+        conclusion.conclude_paused(db, bakeoff_id)
+    now = {run.id: run.state for run in bakeoffs.runs(db, bakeoff_id)}
+    return [Paused(f"judge {run.judge}", run.id in stopped, now[run.id]) for run in runs]
 
 
 def follow(
@@ -176,6 +208,21 @@ def _graders(
     is_simulated = all(judge.provider == "simulated" for judge in judges)
     name = SIMULATED_GRADER if is_simulated and not is_chosen else task.scoring.judge_model
     return pick([name or SIMULATED_GRADER], known)
+
+
+def _named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:
+    """The runs of the judges named, each once; all of the bake-off's when none is."""
+    runs = {run.judge: run for run in bakeoffs.runs(session.db, bakeoff_id)}
+    known = catalogue(session.settings.judges)
+    found = {name: name if name in runs else resolve(name, known) for name in judges or runs}
+    problems = [
+        Problem(f"judge {name!r} is not in bake-off {bakeoff_id}", near(name, runs))
+        for name, judge in found.items()
+        if judge not in runs
+    ]
+    if problems:
+        raise InputError(*problems)
+    return [runs[judge] for judge in dict.fromkeys(found.values()) if judge is not None]
 
 
 def _set_daily_caps(session: Session) -> None:

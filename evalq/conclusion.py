@@ -33,7 +33,7 @@ def conclude(db: Database, run_id: int) -> bool:
 
 
 def conclude_paused(db: Database, bakeoff_id: int) -> None:
-    """Conclude a bake-off whose last judges were paused: there is nothing left to run."""
+    """Conclude a bake-off whose last judges were paused, once the calls in flight are home."""
     with db.transaction() as tx:
         tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
         if _bakeoff(tx, bakeoff_id).state == "running" and _is_last(tx, bakeoff_id):
@@ -51,8 +51,9 @@ def _has_open_jobs(tx: Connection, run_id: int) -> bool:
 
 
 def _is_last(tx: Connection, bakeoff_id: int) -> bool:
-    row = tx.row("running_runs", bakeoff_id=bakeoff_id)
-    return row is not None and row["n"] == 0
+    """True when no judge is running and no job of a paused one is in hand: its end is part of the result."""
+    counts = [tx.row(name, bakeoff_id=bakeoff_id) for name in ("running_runs", "leased_jobs")]
+    return all(row is not None and row["n"] == 0 for row in counts)
 
 
 def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:
@@ -76,6 +77,7 @@ def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
     bakeoff = dataclasses.replace(_bakeoff(tx, bakeoff_id), state="concluded")
     result = summarise(bakeoff, bakeoffs.runs(tx, bakeoff_id), evidence(tx, bakeoff_id))
     ids = {run.judge: run.run_id for run in result.runs}
+    tx.run("drop_kappas", run_ids=list(ids.values()))  # a second conclusion may rank, and so pair, otherwise
     for pair in result.kappa:
         # A constant rater has no κ; the column wants a number, and `degenerate` says it is none.
         kappa = pair.kappa if pair.kappa is not None else 1.0 if _always_agree(pair.ac1) else 0.0

@@ -29,7 +29,7 @@ class Failpoints:
 
     counts: dict[str, int] = field(default_factory=dict)
     cases: frozenset[tuple[str, str]] = frozenset()
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def is_reached(self, name: FailpointName, case_id: str | None) -> bool:
         """Whether this arrival is the one to die at."""

@@ -87,8 +87,8 @@ SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason FROM runs 
 SELECT id, bakeoff_id, state, n_jobs FROM runs WHERE id = %(run_id)s;
 
 -- set_bakeoff_state --
--- Move a bake-off from one of some states to another; no row when it was in none of them.
-UPDATE bakeoffs SET state = %(state)s, stop_reason = NULL
+-- Move a bake-off from one of some states to another that is not its end; no row when it was in none of them.
+UPDATE bakeoffs SET state = %(state)s, stop_reason = NULL, concluded_at = NULL, result = NULL
 WHERE id = %(bakeoff_id)s AND state = ANY(%(from_states)s) RETURNING id;
 
 -- gates_with_ready_jobs --
@@ -123,8 +123,9 @@ WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
 RETURNING j.id, j.run_id, next.place, r.judge, r.provider, r.n_jobs, b.uid;
 
 -- claim_job --
--- Lease a job that is open, whose time has come and whose bake-off is running and not newer than the worker; no row:
--- nothing to do. A lease that ran out is not taken over here: reap counts the loss first.
+-- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do. Not if bake-off
+-- or database are newer than the worker: it might pay for an answer that it cannot store any more. A lease that ran
+-- out is not taken over here: reap counts the loss first.
 WITH claimed AS (
     UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
            lease_until = now() + make_interval(secs => %(lease_s)s)
@@ -132,8 +133,9 @@ WITH claimed AS (
     WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
       AND r.state = 'running' AND j.state IN ('ready', 'queued') AND j.not_before <= now()
       AND b.schema_version <= %(schema_version)s
+      AND NOT EXISTS (SELECT 1 FROM schema_versions v WHERE v.version > %(schema_version)s)
     RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
-              r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed, b.ambiguous_repeats
+              r.provider, r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed, b.ambiguous_repeats
 )
 SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
        k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd
@@ -144,7 +146,7 @@ LEFT JOIN completions k ON k.job_id = claimed.id;
 -- held_job --
 -- A job somebody leased for the asking process, as claim_job returns it.
 SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
-       r.judge_sha, b.task_sha, b.grader_sha, b.seed, b.ambiguous_repeats, c.body::text AS case_body,
+       r.provider, r.judge_sha, b.task_sha, b.grader_sha, b.seed, b.ambiguous_repeats, c.body::text AS case_body,
        k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms,
        k.cost_usd
 FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
@@ -190,8 +192,16 @@ SELECT id, run_id, case_id FROM done;
 
 -- reserve --
 -- Set a call's worst case aside under every cap and open its journal row, or say what refuses it.
-SELECT call_id, refusal FROM reserve_call(%(bakeoff_id)s, %(job_id)s, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
-    %(key)s, %(attempt)s, %(usd)s, %(margin)s);
+-- A paused judge is not asked any more, but what it has answered is still graded.
+WITH run AS (
+    SELECT j.id AS job_id, r.state = 'paused' AND %(purpose)s = 'answer' AS is_stopped
+    FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id = %(job_id)s
+)
+SELECT call.call_id, call.refusal
+FROM run CROSS JOIN LATERAL reserve_call(%(bakeoff_id)s, run.job_id, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
+    %(key)s, %(attempt)s, %(usd)s, %(margin)s) AS call
+WHERE NOT run.is_stopped
+UNION ALL SELECT NULL, 'stopped' FROM run WHERE run.is_stopped;
 
 -- pause_bakeoff --
 -- Stop a bake-off that cannot go on, saying why.
@@ -376,8 +386,34 @@ UPDATE runs SET state = 'concluded', pause_reason = NULL WHERE id = %(run_id)s A
 UPDATE runs SET state = 'paused', pause_reason = %(reason)s WHERE id = %(run_id)s AND state = 'running' RETURNING id;
 
 -- reopen_runs --
--- On resume: judges that were stopped go on.
-UPDATE runs SET state = 'running', pause_reason = NULL WHERE bakeoff_id = %(bakeoff_id)s AND state = 'paused';
+-- Judges that were stopped, or that have jobs to run again, go on.
+UPDATE runs SET state = 'running', pause_reason = NULL WHERE id = ANY(%(run_ids)s) AND state <> 'running';
+
+-- supersede_errors --
+-- Errored jobs of some runs are to be run again: their outcomes are set aside with the broken answers, their grades go.
+-- An answer that could only not be graded is paid for and stays. The clock, not the transaction's start, tells earlier
+-- calls from later ones: the lock may have been waited for.
+WITH errored AS (
+    DELETE FROM outcomes WHERE run_id = ANY(%(run_ids)s) AND verdict = 'errored'
+    RETURNING job_id, verdict, error_kind, message, attempts, finished_at
+), set_aside AS (
+    INSERT INTO superseded_outcomes (job_id, verdict, error_kind, message, attempts, completion_state, answer, finished_at)
+    SELECT e.job_id, e.verdict, e.error_kind, e.message, e.attempts, k.state, k.answer, e.finished_at
+    FROM errored e LEFT JOIN completions k ON k.job_id = e.job_id AND k.state <> 'answered'
+), unmarked AS (
+    DELETE FROM grades g USING errored e WHERE g.job_id = e.job_id
+), unanswered AS (
+    DELETE FROM completions k USING errored e WHERE k.job_id = e.job_id AND k.state <> 'answered'
+)
+UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_at = NULL, retried_at = clock_timestamp()
+FROM errored e WHERE j.id = e.job_id RETURNING j.run_id;
+
+-- drop_eval_runs --
+-- A run that goes on has no row, nor any agreement: both are written when its last job has ended.
+WITH agreements AS (
+    DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s)
+)
+DELETE FROM eval_runs WHERE id = ANY(%(run_ids)s);
 
 -- running_runs --
 -- How many runs of a bake-off are still on their way; a paused one is not.
@@ -392,11 +428,16 @@ UPDATE bakeoffs SET state = 'concluded', concluded_at = now(), result = %(result
 SELECT pg_try_advisory_xact_lock(hashtextextended('reap', 0)) AS got;
 
 -- reap_leases --
--- Jobs whose worker is gone become ready again. A call in flight has its own limit of repeats, and says that the
--- job was waiting for a server, not what killed its worker; only code that runs inside the worker may have.
-UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = j.losses + CASE WHEN EXISTS (
-    SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.state = 'sent' AND c.provider <> 'python') THEN 0 ELSE 1 END
-WHERE j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
+-- Jobs whose worker is gone become ready again, and the loss is counted: the job may have been its cause. Not when
+-- it waited for a server (such calls have their own limit of repeats; one may have come home by way of the spool),
+-- nor when it was a suspect already: those run in a process of their own, and only its death tells (Job.is_suspect).
+UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = j.losses + CASE
+    WHEN EXISTS (SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.provider <> 'python'
+                 AND (c.state = 'sent' OR c.settled_at > j.lease_until)) THEN 0
+    WHEN j.losses >= 2 OR j.losses = 1 AND (r.provider = 'python'
+         OR EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id)) THEN 0
+    ELSE 1 END
+FROM runs r WHERE r.id = j.run_id AND j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
 
 -- stale_queued_providers --
 -- Providers with messages that have been out for a while: their queue must be looked at.
@@ -405,14 +446,21 @@ WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_
 
 -- requeue_lost --
 -- Messages out for a while while their queue is empty are lost: their jobs become ready again.
-UPDATE jobs j SET state = 'ready', queued_at = NULL FROM runs r
-WHERE r.id = j.run_id AND r.provider = %(provider)s AND j.state = 'queued'
-  AND j.queued_at < now() - make_interval(secs => %(older_s)s) RETURNING j.id;
+WITH lost AS (
+    -- Whoever reopens the bake-off holds its rows, and must not be waited for with some of them in hand.
+    SELECT j.id FROM jobs j JOIN runs r ON r.id = j.run_id
+    WHERE r.provider = %(provider)s AND j.state = 'queued'
+      AND j.queued_at < now() - make_interval(secs => %(older_s)s) FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j SET state = 'ready', queued_at = NULL FROM lost WHERE j.id = lost.id RETURNING j.id;
 
 -- reopen_queued --
--- On resume: messages of a stopped bake-off may have been dropped, publish them again.
+-- When a bake-off goes on, jobs whose messages may be gone are published again.
+-- Those of runs that were stopped may have been dropped; those of the others may have been lost with their fleet,
+-- unless they were sent just now.
 UPDATE jobs SET state = 'ready', queued_at = NULL, not_before = '-infinity'
-WHERE bakeoff_id = %(bakeoff_id)s AND state IN ('queued', 'ready') RETURNING id;
+WHERE bakeoff_id = %(bakeoff_id)s AND state IN ('queued', 'ready')
+  AND (run_id = ANY(%(stopped)s) OR queued_at < now() - make_interval(secs => %(older_s)s));
 
 -- concludable_runs --
 -- Runs whose jobs have all ended and that nobody has concluded.
@@ -477,3 +525,343 @@ SELECT DISTINCT ON (r.id) r.judge, k.state AS completion_state, k.answer, k.late
 FROM runs r JOIN jobs j ON j.run_id = r.id
 LEFT JOIN completions k ON k.job_id = j.id LEFT JOIN outcomes o ON o.job_id = j.id
 WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id, j.position;
+
+-- count_bakeoffs --
+-- How many bake-offs there are, or whether there is this one.
+SELECT count(*) AS n FROM bakeoffs WHERE %(bakeoff_id)s::bigint IS NULL OR id = %(bakeoff_id)s;
+
+-- stuck_leases --
+-- fsck: jobs said to be in somebody's hands, without a lease that could run out.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id FROM jobs j JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state = 'leased' AND j.lease_until IS NULL ORDER BY j.id;
+
+-- forgotten_leases --
+-- fsck: jobs whose lease ran out so long ago that no reaper can be at work.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id, (extract(epoch FROM now() - j.lease_until) / 60)::bigint AS minutes
+FROM jobs j JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state = 'leased' AND j.lease_until < now() - interval '1 minute' ORDER BY j.id;
+
+-- stuck_messages --
+-- fsck: queued jobs of unknown age, which would never count as lost.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id FROM jobs j JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state = 'queued' AND j.queued_at IS NULL ORDER BY j.id;
+
+-- jobs_without_outcome --
+-- fsck: jobs that are done and have no outcome.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id FROM jobs j JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state = 'done' AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id) ORDER BY j.id;
+
+-- open_jobs_with_outcome --
+-- fsck: jobs that have an outcome and are not done; one in a worker's hands is about to be.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id, j.state, o.verdict
+FROM jobs j JOIN runs r ON r.id = j.run_id JOIN outcomes o ON o.job_id = j.id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state <> 'done' AND NOT (j.state = 'leased' AND j.lease_until IS NOT NULL AND j.lease_until > now())
+ORDER BY j.id;
+
+-- misplaced_outcomes --
+-- fsck: outcomes kept under another run, case or sample than their job's.
+SELECT j.bakeoff_id, j.id, r.judge, j.case_id, o.run_id AS kept_run, o.case_id AS kept_case, o.sample AS kept_sample
+FROM outcomes o JOIN jobs j ON j.id = o.job_id JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR %(bakeoff_id)s IN (j.bakeoff_id, o.bakeoff_id))
+  AND (o.run_id, o.bakeoff_id, o.case_id, o.sample) <> (j.run_id, j.bakeoff_id, j.case_id, j.sample) ORDER BY j.id;
+
+-- repeated_outcomes --
+-- fsck: more than one outcome under one key.
+SELECT r.bakeoff_id, min(o.job_id) AS id, r.judge, o.case_id, o.sample, count(*) AS n
+FROM outcomes o JOIN runs r ON r.id = o.run_id
+WHERE %(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s
+GROUP BY r.id, o.case_id, o.sample HAVING count(*) > 1 ORDER BY 2;
+
+-- miscounted_runs --
+-- fsck: runs that have more or fewer jobs than were planned.
+SELECT r.bakeoff_id, r.id, r.judge, r.n_jobs, count(j.id) AS n FROM runs r LEFT JOIN jobs j ON j.run_id = r.id
+WHERE %(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s
+GROUP BY r.id HAVING count(j.id) <> r.n_jobs ORDER BY r.id;
+
+-- invented_verdicts --
+-- fsck: passed or failed, and there is no answer that could have been graded.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id, o.verdict, coalesce('is ' || k.state, 'is missing') AS answer
+FROM outcomes o JOIN jobs j ON j.id = o.job_id JOIN runs r ON r.id = j.run_id
+LEFT JOIN completions k ON k.job_id = o.job_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
+  AND j.state = 'done' AND o.verdict <> 'errored' AND k.state IS DISTINCT FROM 'answered' ORDER BY j.id;
+
+-- orphaned_calls --
+-- fsck: calls in flight for jobs that nobody holds.
+SELECT c.bakeoff_id, c.job_id AS id, c.id AS call, r.judge, j.case_id, j.state, c.reserved_usd
+FROM call_journal c JOIN jobs j ON j.id = c.job_id JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR c.bakeoff_id = %(bakeoff_id)s)
+  AND c.state = 'sent' AND j.state <> 'leased' ORDER BY c.id;
+
+-- lost_answers --
+-- fsck: open jobs whose answer was paid for and is not there.
+-- Answers from before a retry do not count; one that came when its job was done already was rightly not kept.
+SELECT r.bakeoff_id, j.id, r.judge, j.case_id, sum(c.cost_usd) AS cost_usd
+FROM call_journal c JOIN jobs j ON j.id = c.job_id JOIN runs r ON r.id = j.run_id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND j.state IN ('ready', 'queued')
+  AND c.purpose = 'answer' AND c.state = 'settled' AND c.fault_kind IS NULL AND c.reserved_at > j.retried_at
+  AND NOT EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id)
+  AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id)
+GROUP BY j.id, r.id ORDER BY j.id;
+
+-- wrong_budgets --
+-- fsck: bake-offs whose dollars are not the sums of their journal.
+SELECT b.id AS bakeoff_id, b.id, kept.name, kept.usd, kept.journal_usd
+FROM bakeoffs b
+LEFT JOIN (
+    SELECT bakeoff_id, sum(cost_usd) AS spent_usd,
+           sum(reserved_usd) FILTER (WHERE state IN ('reserved', 'sent')) AS reserved_usd
+    FROM call_journal WHERE %(bakeoff_id)s::bigint IS NULL OR bakeoff_id = %(bakeoff_id)s GROUP BY bakeoff_id
+) c ON c.bakeoff_id = b.id
+CROSS JOIN LATERAL (VALUES
+    ('spent', b.spent_usd, coalesce(c.spent_usd, 0)), ('reserved', b.reserved_usd, coalesce(c.reserved_usd, 0))
+) AS kept (name, usd, journal_usd)
+WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND kept.usd <> kept.journal_usd ORDER BY b.id, kept.name;
+
+-- wrong_spending --
+-- fsck: days under a cap whose dollars are not the sums of the journal; today's may be missing altogether.
+WITH days AS (
+    SELECT s.scope, s.day FROM spending s JOIN spending_caps USING (scope)
+    UNION SELECT scope, (now() AT TIME ZONE 'UTC')::date FROM spending_caps
+), sums AS (
+    SELECT (reserved_at AT TIME ZONE 'UTC')::date AS day, provider, sum(cost_usd) AS spent_usd,
+           sum(reserved_usd) FILTER (WHERE state IN ('reserved', 'sent')) AS reserved_usd
+    FROM call_journal WHERE reserved_at >= (SELECT min(day) FROM days) - interval '1 day' GROUP BY 1, 2
+), journal AS (
+    SELECT d.scope, d.day, coalesce(sum(c.spent_usd), 0) AS spent_usd, coalesce(sum(c.reserved_usd), 0) AS reserved_usd
+    FROM days d LEFT JOIN sums c ON c.day = d.day AND d.scope IN ('day', 'provider:' || c.provider) GROUP BY d.scope, d.day
+)
+SELECT NULL::bigint AS bakeoff_id, 0 AS id, j.scope, j.day, kept.name, kept.usd, kept.journal_usd
+FROM journal j LEFT JOIN spending s ON s.scope = j.scope AND s.day = j.day
+CROSS JOIN LATERAL (VALUES
+    ('spent', coalesce(s.spent_usd, 0), j.spent_usd), ('reserved', coalesce(s.reserved_usd, 0), j.reserved_usd)
+) AS kept (name, usd, journal_usd)
+WHERE %(bakeoff_id)s::bigint IS NULL AND kept.usd <> kept.journal_usd ORDER BY j.day, j.scope, kept.name;
+
+-- overspent_bakeoffs --
+-- fsck: bake-offs that have spent and reserved more than their cap.
+SELECT id AS bakeoff_id, id, spent_usd + reserved_usd AS usd, cap_usd FROM bakeoffs
+WHERE (%(bakeoff_id)s::bigint IS NULL OR id = %(bakeoff_id)s) AND spent_usd + reserved_usd > cap_usd ORDER BY id;
+
+-- overspent_days --
+-- fsck: caps of the day that today's dollars exceed; those of earlier days may have been others.
+SELECT NULL::bigint AS bakeoff_id, 0 AS id, s.scope, s.day, s.spent_usd + s.reserved_usd AS usd, c.cap_usd
+FROM spending s JOIN spending_caps c USING (scope)
+WHERE %(bakeoff_id)s::bigint IS NULL AND s.day = (now() AT TIME ZONE 'UTC')::date
+  AND s.spent_usd + s.reserved_usd > c.cap_usd ORDER BY s.scope;
+
+-- missing_eval_runs --
+-- fsck: concluded runs without a row.
+SELECT r.bakeoff_id, r.id, r.judge FROM runs r
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND r.state = 'concluded'
+  AND NOT EXISTS (SELECT 1 FROM eval_runs e WHERE e.id = r.id) ORDER BY r.id;
+
+-- early_eval_runs --
+-- fsck: runs that have a row or are concluded before their last job has ended.
+SELECT r.bakeoff_id, r.id, r.judge, CASE WHEN r.state = 'concluded' THEN format('concluded with %%s jobs open', count(j.id))
+       ELSE format('has its row in eval_runs while it is %%s', r.state) END AS found
+FROM runs r LEFT JOIN eval_runs e ON e.id = r.id LEFT JOIN jobs j ON j.run_id = r.id AND j.state <> 'done'
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND (e.id IS NOT NULL OR r.state = 'concluded')
+GROUP BY r.id HAVING r.state <> 'concluded' OR count(j.id) > 0 ORDER BY r.id;
+
+-- wrong_eval_runs --
+-- fsck: rows whose counts are not those of the outcomes.
+SELECT r.bakeoff_id, r.id, r.judge, array[e.n_cases, e.n_pass, e.n_fail, e.n_error] AS kept, told.counts
+FROM runs r JOIN eval_runs e ON e.id = r.id JOIN bakeoffs b ON b.id = r.bakeoff_id
+LEFT JOIN (
+    SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS n_pass,
+           count(*) FILTER (WHERE verdict = 'failed') AS n_fail, count(*) FILTER (WHERE verdict = 'errored') AS n_error
+    FROM outcomes WHERE %(bakeoff_id)s::bigint IS NULL OR bakeoff_id = %(bakeoff_id)s GROUP BY run_id
+) o ON o.run_id = r.id
+CROSS JOIN LATERAL (SELECT array[r.n_jobs / b.samples, coalesce(o.n_pass, 0)::int, coalesce(o.n_fail, 0)::int,
+                                 coalesce(o.n_error, 0)::int] AS counts) told
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND r.state = 'concluded'
+  AND array[e.n_cases, e.n_pass, e.n_fail, e.n_error] <> told.counts ORDER BY r.id;
+
+-- unconcluded_runs --
+-- fsck: runs whose jobs have all ended and that nobody has concluded.
+SELECT r.bakeoff_id, r.id, r.judge, r.n_jobs FROM runs r
+WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND r.state <> 'concluded'
+  AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state <> 'done') ORDER BY r.id;
+
+-- half_concluded_bakeoffs --
+-- fsck: concluded bake-offs with a judge still on its way.
+SELECT b.id AS bakeoff_id, b.id, string_agg(r.judge, ', ' ORDER BY r.id) AS judges
+FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND b.state = 'concluded' AND r.state = 'running'
+GROUP BY b.id ORDER BY b.id;
+
+-- bakeoffs_without_result --
+-- fsck: concluded bake-offs without a result.
+SELECT id AS bakeoff_id, id FROM bakeoffs
+WHERE (%(bakeoff_id)s::bigint IS NULL OR id = %(bakeoff_id)s) AND state = 'concluded' AND result IS NULL ORDER BY id;
+
+-- unclosed_bakeoffs --
+-- fsck: bake-offs that are not concluded though there is nothing left to run.
+SELECT b.id AS bakeoff_id, b.id, b.state FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND b.state <> 'concluded'
+GROUP BY b.id HAVING bool_and(r.state = 'concluded' OR b.state = 'running' AND r.state = 'paused') ORDER BY b.id;
+
+-- stray_kappas --
+-- fsck: agreement of runs that never met in a bake-off.
+SELECT a.bakeoff_id, a.id, a.judge_model AS judge, b.judge_model AS other, b.bakeoff_id AS other_id
+FROM eval_kappa k JOIN eval_runs a ON a.id = k.eval_run_id_a JOIN eval_runs b ON b.id = k.eval_run_id_b
+WHERE (%(bakeoff_id)s::bigint IS NULL OR %(bakeoff_id)s IN (a.bakeoff_id, b.bakeoff_id))
+  AND a.bakeoff_id <> b.bakeoff_id ORDER BY a.id, b.id;
+
+-- compared_bakeoffs --
+-- fsck: concluded bake-offs in which judges can agree.
+SELECT b.id FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND b.state = 'concluded'
+GROUP BY b.id HAVING count(*) > 1 ORDER BY b.id;
+
+-- votes --
+-- What each ranked judge of a bake-off says of each case: the majority of its samples; NULL when none was graded.
+SELECT v.judge, v.vendor, array_agg(v.case_id) AS cases, array_agg(v.vote) AS votes
+FROM (
+    SELECT r.id, r.judge, r.vendor, o.case_id, CASE WHEN bool_or(o.verdict <> 'errored')
+           THEN 2 * count(*) FILTER (WHERE o.verdict = 'passed') > count(*) FILTER (WHERE o.verdict <> 'errored') END AS vote
+    FROM runs r JOIN outcomes o ON o.run_id = r.id
+    WHERE r.bakeoff_id = %(bakeoff_id)s AND r.pause_reason IS NULL GROUP BY r.id, o.case_id
+) v GROUP BY v.id, v.judge, v.vendor HAVING bool_or(v.vote IS NOT NULL) ORDER BY v.id;
+
+-- kappas --
+-- The agreement of a bake-off's runs as stored.
+SELECT a.judge_model AS a, b.judge_model AS b, k.kappa, k.n, k.degenerate
+FROM eval_kappa k JOIN eval_runs a ON a.id = k.eval_run_id_a JOIN eval_runs b ON b.id = k.eval_run_id_b
+WHERE a.bakeoff_id = %(bakeoff_id)s AND b.bakeoff_id = %(bakeoff_id)s ORDER BY a.id, b.id;
+
+-- lock_idle_jobs --
+-- Of some jobs those in nobody's hands, kept so until the transaction ends; what is being changed now is passed over.
+SELECT id FROM jobs
+WHERE id = ANY(%(job_ids)s) AND (state <> 'leased' OR lease_until IS NULL OR lease_until < now())
+ORDER BY id FOR NO KEY UPDATE SKIP LOCKED;
+
+-- put_back_stuck --
+-- Stuck jobs become ready: what has neither lease nor age nobody can wait for.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL
+WHERE id = ANY(%(job_ids)s) AND (state = 'leased' AND lease_until IS NULL OR state = 'queued' AND queued_at IS NULL);
+
+-- put_back_endless --
+-- Done jobs without outcome become ready: a kept answer is graded again, a missing one asked for anew.
+WITH opened AS (
+    UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, retried_at = CASE
+        WHEN EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id) THEN j.retried_at ELSE clock_timestamp() END
+    WHERE j.id = ANY(%(job_ids)s) AND j.state = 'done' AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id)
+    RETURNING j.id, j.run_id
+), ungraded AS (
+    DELETE FROM grades g USING opened WHERE g.job_id = opened.id
+)
+SELECT id, run_id FROM opened;
+
+-- supersede_invented --
+-- Take back verdicts that no answer stands behind; what was there is kept aside.
+WITH gone AS (
+    DELETE FROM outcomes o USING jobs j
+    WHERE j.id = o.job_id AND j.id = ANY(%(job_ids)s) AND j.state = 'done' AND o.verdict <> 'errored'
+      AND NOT EXISTS (SELECT 1 FROM completions k WHERE k.job_id = o.job_id AND k.state = 'answered')
+    RETURNING o.job_id, o.verdict, o.error_kind, o.message, o.attempts, o.finished_at
+), unsaid AS (
+    DELETE FROM completions k USING gone WHERE k.job_id = gone.job_id
+)
+INSERT INTO superseded_outcomes (job_id, verdict, error_kind, message, attempts, completion_state, answer, finished_at)
+SELECT gone.job_id, gone.verdict, gone.error_kind, gone.message, gone.attempts, k.state, k.answer, gone.finished_at
+FROM gone LEFT JOIN completions k ON k.job_id = gone.job_id;
+
+-- end_open --
+-- Jobs that have an outcome are done; one in a worker's hands is left to it.
+UPDATE jobs j SET state = 'done', lease_until = NULL
+WHERE j.id = ANY(%(job_ids)s) AND EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id)
+  AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND (j.lease_until IS NULL OR j.lease_until < now()));
+
+-- park_outcomes --
+-- Take outcomes out of each other's way before they get their keys.
+UPDATE outcomes SET case_id = 'job ' || job_id WHERE job_id = ANY(%(job_ids)s);
+
+-- place_outcomes --
+-- Give outcomes the keys of their jobs.
+UPDATE outcomes o SET run_id = j.run_id, bakeoff_id = j.bakeoff_id, case_id = j.case_id, sample = j.sample
+FROM jobs j WHERE j.id = o.job_id AND o.job_id = ANY(%(job_ids)s);
+
+-- ask_anew --
+-- Jobs whose paid answer is lost are asked from the first try.
+UPDATE jobs j SET retried_at = clock_timestamp()
+WHERE j.id = ANY(%(job_ids)s) AND j.state IN ('ready', 'queued')
+  AND NOT EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id)
+  AND EXISTS (SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.purpose = 'answer' AND c.state = 'settled'
+              AND c.fault_kind IS NULL AND c.reserved_at > j.retried_at);
+
+-- lock_budget --
+-- No call is reserved or settled in a bake-off until the transaction ends.
+SELECT id FROM bakeoffs WHERE id = %(bakeoff_id)s FOR NO KEY UPDATE;
+
+-- recompute_budget --
+-- A bake-off's dollars from its journal; lock_budget goes first, in a statement of its own.
+UPDATE bakeoffs b SET spent_usd = c.spent_usd, reserved_usd = c.reserved_usd
+FROM (
+    SELECT coalesce(sum(cost_usd), 0) AS spent_usd,
+           coalesce(sum(reserved_usd) FILTER (WHERE state IN ('reserved', 'sent')), 0) AS reserved_usd
+    FROM call_journal WHERE bakeoff_id = %(bakeoff_id)s
+) c WHERE b.id = %(bakeoff_id)s;
+
+-- open_spending --
+-- Today under every daily cap.
+INSERT INTO spending (scope, day) SELECT scope, (now() AT TIME ZONE 'UTC')::date FROM spending_caps ORDER BY scope
+ON CONFLICT DO NOTHING;
+
+-- lock_spending --
+-- No call is reserved or settled under a daily cap until the transaction ends; in the order of reserve_call.
+SELECT scope FROM spending ORDER BY scope, day FOR NO KEY UPDATE;
+
+-- recompute_spending --
+-- The dollars of every day under a cap from the journal; lock_spending goes first, in a statement of its own.
+UPDATE spending s SET spent_usd = j.spent_usd, reserved_usd = j.reserved_usd
+FROM (
+    SELECT d.scope, d.day, coalesce(sum(c.cost_usd), 0) AS spent_usd,
+           coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS reserved_usd
+    FROM spending d JOIN spending_caps USING (scope)
+    LEFT JOIN call_journal c ON (c.reserved_at AT TIME ZONE 'UTC')::date = d.day
+         AND d.scope IN ('day', 'provider:' || c.provider)
+    GROUP BY d.scope, d.day
+) j WHERE s.scope = j.scope AND s.day = j.day AND (s.spent_usd, s.reserved_usd) <> (j.spent_usd, j.reserved_usd);
+
+-- drop_kappas --
+-- Forget the agreement of some runs with any other.
+DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s);
+
+-- drop_stray_kappas --
+-- Forget the agreement of runs that never met in a bake-off.
+DELETE FROM eval_kappa k USING eval_runs a, eval_runs b
+WHERE a.id = k.eval_run_id_a AND b.id = k.eval_run_id_b AND a.bakeoff_id <> b.bakeoff_id AND a.bakeoff_id = %(bakeoff_id)s;
+
+-- forget_eval_runs --
+-- Forget the rows of some runs; what no outcome can tell again is returned.
+DELETE FROM eval_runs WHERE id = ANY(%(run_ids)s) RETURNING id, finished_at, notes;
+
+-- restore_eval_run --
+-- A row written again keeps its notes, and its date unless a job has ended later.
+UPDATE eval_runs e SET notes = %(notes)s,
+       finished_at = greatest(%(finished_at)s, (SELECT max(o.finished_at) FROM outcomes o WHERE o.run_id = e.id))
+WHERE e.id = %(id)s;
+
+-- reopen_concluded --
+-- Concluded runs are on their way again.
+UPDATE runs SET state = 'running' WHERE id = ANY(%(run_ids)s) AND state = 'concluded';
+
+-- reopen_bakeoff --
+-- A concluded bake-off with jobs to run is paused: whether they are paid for is the user's decision.
+UPDATE bakeoffs b SET state = 'paused', stop_reason = %(reason)s, result = NULL, concluded_at = NULL
+WHERE b.id = %(bakeoff_id)s AND b.state = 'concluded' AND EXISTS (
+    SELECT 1 FROM runs r JOIN jobs j ON j.run_id = r.id
+    WHERE r.bakeoff_id = b.id AND r.state = 'running' AND j.state <> 'done');
+
+-- rerun_bakeoff --
+-- A bake-off with nothing left to run may be concluded again; no row: it has something left.
+UPDATE bakeoffs b SET state = 'running'
+WHERE b.id = %(bakeoff_id)s AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bakeoff_id = b.id AND r.state = 'running')
+RETURNING id;

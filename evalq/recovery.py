@@ -16,22 +16,12 @@ def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
     """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete."""
     if returned := jobs.return_expired(db):
         log.info("reaped %s expired leases", returned)
-    _end_poisoned(db)
     _return_messages(db, broker, lost_after_s)
     pump_all(db, broker)
     for row in db.rows("concludable_runs"):
         conclude(db, row["id"])
     for row in db.rows("unconcluded_bakeoffs"):
         conclude_paused(db, row["id"])
-
-
-def _end_poisoned(db: Database) -> None:
-    """A job that kills whoever takes it must not take the fleet down with it."""
-    ended = jobs.end_poisoned(db)
-    if ended:
-        db.run("close_lost_calls", job_ids=[row["id"] for row in ended])
-    for row in ended:
-        log.warning("run_id=%s case_id=%s: its worker died too often", row["run_id"], row["case_id"])
 
 
 def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalq.errors import InputError, Problem
 from evalq.queues import QUEUES
 from evalq.settings import Settings, data_dir
 from evalq.store.database import Database
@@ -37,6 +38,7 @@ class Session:
 def open_session(settings: Settings, *, fleet: bool = False, cwd: Path | None = None) -> Iterator[Session]:
     """Open the given database and broker, or the embedded ones; with `fleet`, workers for these."""
     with ExitStack() as stack:
+        _refuse_one_url_alone(settings)
         if settings.database_url and settings.broker_url:
             database_url, broker_url, is_embedded = settings.database_url, settings.broker_url, False
         else:
@@ -51,6 +53,13 @@ def open_session(settings: Settings, *, fleet: bool = False, cwd: Path | None = 
         else:
             require_schema(db)
         yield Session(db, broker_url, is_embedded, settings)
+
+
+def _refuse_one_url_alone(settings: Settings) -> None:
+    """Half a fleet: the embedded engines would silently stand in for both."""
+    if bool(settings.database_url) != bool(settings.broker_url):
+        missing = "EVALQ_BROKER_URL" if settings.database_url else "EVALQ_DATABASE_URL"
+        raise InputError(Problem(f"{missing} is not set", "set both URLs, or neither for embedded engines"))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ COMMENT ON COLUMN bakeoffs.ambiguous_repeats IS 'How often a call that may have 
 ALTER TABLE jobs
     ADD COLUMN losses SMALLINT NOT NULL DEFAULT 0,
     ADD COLUMN retried_at TIMESTAMPTZ NOT NULL DEFAULT '-infinity';
-COMMENT ON COLUMN jobs.losses IS 'Workers that died with this job in hand and no call in flight: at three it ends as errored.';
+COMMENT ON COLUMN jobs.losses IS 'Processes that died with this job in hand and may have died of it: at three it ends as errored.';
 COMMENT ON COLUMN jobs.retried_at IS 'Calls made before this instant do not count as tries any more.';
 CREATE INDEX idx_jobs_leased ON jobs (lease_until) WHERE state = 'leased';
 
@@ -78,12 +78,19 @@ BEGIN
            reply = CASE WHEN purpose = 'grade' THEN p_answer END
     WHERE id = p_call_id RETURNING * INTO after;
     IF after.purpose = 'answer' AND p_completion_state IS NOT NULL THEN
+        -- A late answer is kept for whoever takes the job next; not when somebody has it, or it has ended.
         INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage,
                                  latency_ms, cost_usd)
         SELECT j.id, p_completion_state, p_answer, p_model, p_request_id, p_input_tokens, p_output_tokens, p_usage,
                p_latency_ms, after.cost_usd
-        FROM jobs j WHERE j.id = after.job_id AND j.state <> 'done' AND after.reserved_at > j.retried_at
-        ON CONFLICT (job_id) DO NOTHING;
+        FROM jobs j WHERE j.id = after.job_id AND after.reserved_at > j.retried_at
+          AND (j.state IN ('ready', 'queued') OR j.state = 'leased' AND before.state = 'sent')
+        -- What is graded is what is stored: the holder's own answer goes over one that came late.
+        ON CONFLICT (job_id) DO UPDATE
+        SET state = excluded.state, answer = excluded.answer, model = excluded.model, request_id = excluded.request_id,
+            input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, usage = excluded.usage,
+            latency_ms = excluded.latency_ms, cost_usd = excluded.cost_usd
+        WHERE before.state = 'sent';
     END IF;
     IF before.state = 'sent' THEN
         PERFORM settle_budgets(after, after.reserved_usd, after.cost_usd);

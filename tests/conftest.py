@@ -1,1 +1,27 @@
 """What every kind of test shares."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one megabyte; mounting it takes root, so only CI must have it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        assert os.environ.get("CI") != "true", f"no tmpfs can be mounted: {done.stderr}"
+        pytest.skip(f"no tmpfs can be mounted, which takes root: {done.stderr.strip()}")
+    yield folder
+    # Lazy: whoever still writes there may be stopped after this fixture.
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -27,6 +27,7 @@ class Heartbeat:
         self._db = db
         self._spool = spool
         self._held: dict[int, int] = {}
+        self._given_up: dict[int, int] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -44,6 +45,11 @@ class Heartbeat:
                 if self._held.get(job.id) == job.fence:
                     del self._held[job.id]
 
+    def give_up(self, job: jobs.Job) -> None:
+        """Have a job put back as soon as the database is there again: nobody died with it in hand."""
+        with self._lock:
+            self._given_up[job.id] = job.fence
+
     def let_go(self) -> None:
         """Put back every job in hand."""
         with suppress(Unreachable):  # then the leases run out
@@ -51,7 +57,7 @@ class Heartbeat:
 
     def _in_hand(self) -> list[tuple[int, int]]:
         with self._lock:
-            return list(self._held.items())
+            return [*self._held.items(), *self._given_up.items()]
 
     def _beat(self) -> None:
         while not self._stop.wait(_BEAT_S):
@@ -60,10 +66,20 @@ class Heartbeat:
                 if held:
                     jobs.extend(self._db, held, lease_s=FLEET.lease_s)
                 self._spool.replay()
+                self._put_back()
                 _leave_if_outdated(self._db)
             except Unreachable:
                 log.warning("no heartbeat for %s jobs: the database is away", len(held))
             _leave_if_grown()
+
+    def _put_back(self) -> None:
+        """Jobs given up go back, now that their answers are stored."""
+        with self._lock:
+            given_up = dict(self._given_up)
+        if given_up:
+            jobs.release_held(self._db, list(given_up.items()))
+            with self._lock:
+                self._given_up = dict(self._given_up.items() - given_up.items())
 
 
 def _leave_if_outdated(db: Database) -> None:

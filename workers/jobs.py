@@ -1,7 +1,6 @@
 """The jobs of the fleet: run a case, publish more, conclude a run, bring back what was lost."""
 
 import logging
-from contextlib import suppress
 
 from evalq import conclusion, enqueue, recovery
 from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
@@ -30,14 +29,23 @@ def run_case(job_id: int) -> None:
         job = jobs.claim(connections().db, job_id, lease_s=FLEET.lease_s)
         if job is not None:
             with connections().heartbeat.holding(job):
-                run_alone(connections().db, job) if job.losses else work(job)
+                _bring_to_end(job)
             _ask_for_more(job)
     except Unreachable as exc:
         log.warning("job=%s: %s; it will be run again", job_id, exc)
 
 
+def _bring_to_end(job: Job) -> None:
+    """A suspect job in a process of its own; with the database away, the job is put back."""
+    try:
+        run_alone(connections().db, job) if job.is_suspect else work(job)
+    except Unreachable:
+        _put_back(job)
+        raise
+
+
 def work(job: Job) -> None:
-    """Bring a claimed job to its end. Nothing is raised: one raising member would stop its run's chord."""
+    """Bring a claimed job to its end, whatever happens; only the database may be away, then Unreachable."""
     db, desk = connections().db, Desk(connections(), job)
     failpoint("after_claim", job.case.id)
     try:
@@ -58,7 +66,6 @@ def work(job: Job) -> None:
     except ProviderFault as fault:
         _end_faulted(job, fault)
     except Unreachable:
-        _put_back(job)
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
@@ -78,20 +85,18 @@ def _end_faulted(job: Job, fault: ProviderFault) -> None:
 
 
 def _put_back(job: Job) -> None:
-    """Back at once if the database is, a paid answer first; else when the lease runs out."""
-    with suppress(Unreachable):
+    """Back at once if the database is, a paid answer first; else as soon as the heartbeat finds it again."""
+    try:
         connections().spool.replay()
         jobs.release(connections().db, job, wait_s=_AWAY_S)
+    except Unreachable:
+        connections().heartbeat.give_up(job)
 
 
 def _end_broken(job: Job, exc: Exception) -> None:
     """Our own error ends the job as errored; unless the schema was changed under us: not the job's fault."""
     db = connections().db
-    try:
-        require_schema(db)
-    except Unreachable:
-        _put_back(job)
-        raise
+    require_schema(db)
     jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
 
 
@@ -101,19 +106,19 @@ def _ask_for_more(job: Job) -> None:
         connections().broker.send("pump", job.gate)
 
 
-@app.task(name="pump")  # type: ignore[untyped-decorator]
+@app.task(name="pump", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def pump(gate: str) -> None:
     """The next window of a gate's jobs goes out."""
     enqueue.pump(connections().db, connections().broker, gate)
 
 
-@app.task(name="conclude")  # type: ignore[untyped-decorator]
+@app.task(name="conclude", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def conclude(run_id: int) -> None:
     """A run whose jobs have all ended gets its row; the last one concludes the bake-off."""
     conclusion.conclude(connections().db, run_id)
 
 
-@app.task(name="reap")  # type: ignore[untyped-decorator]
+@app.task(name="reap", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def reap() -> None:
     """Whatever was lost on the way comes back from Postgres."""
     recovery.reap(connections().db, connections().broker, lost_after_s=FLEET.lost_after_s)

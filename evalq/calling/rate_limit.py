@@ -22,7 +22,7 @@ _RETRY_CAPACITY, _RETRY_GAIN = 50, 0.1
 _BROKER_AWAY_S = 5.0
 _ENVELOPE_TOKENS = 16
 
-Outcome = Literal["ok", "rate", "failed", "other"]
+Outcome = Literal["ok", "rate", "failed", "other", "unused"]
 
 
 class Scripts(Protocol):
@@ -57,6 +57,7 @@ class Gatekeeper:
         while True:
             granted, wait_s = self._ask(permit)
             if waited_s + wait_s > MAX_WAIT_S:
+                self.give_back(permit)
                 raise PutBack(f"the gate of {judge.name} is closed for {wait_s:.0f} s", wait_s=wait_s)
             if granted and wait_s == 0:
                 return permit
@@ -64,9 +65,11 @@ class Gatekeeper:
             waited_s += wait_s
             if granted and not self._is_shut(permit):
                 return permit
+            if granted:
+                self.give_back(permit)
 
     def _rest(self, permit: Permit, wait_s: float) -> None:
-        """Sleep; whoever is woken to stop gives the permit back, if it has one already."""
+        """Sleep; whoever is woken to stop gives the permit back."""
         try:
             self.sleep(wait_s)
         except PutBack:
@@ -88,8 +91,8 @@ class Gatekeeper:
         return self._settle(permit, outcome, *used, closed_s=closed_s)
 
     def give_back(self, permit: Permit) -> None:
-        """Settle a permit whose call was never made."""
-        self._settle(permit, "other", 0, 0)
+        """Settle a permit whose call was never made, or that was never granted."""
+        self._settle(permit, "unused", 0, 0)
 
     def _ask(self, permit: Permit) -> tuple[bool, float]:
         judge = permit.judge

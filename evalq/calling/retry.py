@@ -35,7 +35,8 @@ def with_retries(
     `made` calls, `ambiguous` of them, were made for the same question by earlier holders of the job. An
     ambiguous call may have been billed: it is repeated `ambiguous_repeats` times at most.
     """
-    if made >= max(MAX_ATTEMPTS, ambiguous_repeats + 1) or ambiguous > ambiguous_repeats:
+    limit = max(MAX_ATTEMPTS, ambiguous_repeats + 1)
+    if made >= limit or ambiguous > ambiguous_repeats:
         raise ProviderFault("permanent", f"given up after {made} calls, {ambiguous} of them perhaps billed")
 
     def is_worth_repeating(exc: BaseException) -> bool:
@@ -45,15 +46,10 @@ def with_retries(
         ambiguous += exc.kind == "ambiguous"
         return is_repeatable(exc) and ambiguous <= ambiguous_repeats
 
-    def wait_s(state: RetryCallState) -> float:
-        fault = state.outcome.exception() if state.outcome else None
-        asked = fault.retry_after_s if isinstance(fault, ProviderFault) and fault.retry_after_s else 0.0
-        return _wait_s(state.attempt_number, asked, rng)
-
     retrying = Retrying(
         retry=retry_if_exception(is_worth_repeating),
-        stop=lambda state: made + state.attempt_number >= MAX_ATTEMPTS,
-        wait=wait_s,
+        stop=lambda state: made + state.attempt_number >= limit,
+        wait=lambda state: _wait_s(state.attempt_number, _asked_s(state), rng),
         sleep=sleep,
         reraise=True,
     )
@@ -61,6 +57,12 @@ def with_retries(
         with attempt:
             return call(attempt.retry_state.attempt_number)
     raise AssertionError("tenacity returns or raises")
+
+
+def _asked_s(state: RetryCallState) -> float:
+    """How long the provider asked to be left alone."""
+    fault = state.outcome.exception() if state.outcome else None
+    return fault.retry_after_s or 0.0 if isinstance(fault, ProviderFault) else 0.0
 
 
 def _wait_s(attempt: int, asked_s: float, rng: Random) -> float:

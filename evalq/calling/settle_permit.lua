@@ -1,10 +1,10 @@
 -- Settle a permit: free the concurrency slot, correct the token slots, learn limits, close the gate, feed the breaker.
 --
 -- KEYS  1 gate (hash)  2 calls in flight  3 callers waiting  4 the provider's retry budget (string)
--- ARGV  1 call  2 outcome: ok | rate | failed | other  3, 4 tokens in: reserved, used  5, 6 tokens out: reserved, used
---       7, 8 configured limits of tokens in and out a minute  9 close the gate for, ms (0: not)
---       10..12 limits learned: requests, input, output (0: none)  13 breaker window, ms  14 calls it needs
---       15 cool-down, ms  16 retry budget's capacity  17 its gain per success
+-- ARGV  1 call  2 outcome: ok | rate | failed | other | unused (no call was made)  3, 4 tokens in: reserved, used
+--       5, 6 tokens out: reserved, used  7, 8 configured limits of tokens in and out a minute  9 close the gate
+--       for, ms (0: not)  10..12 limits learned: requests, input, output (0: none)  13 breaker window, ms  14 calls it
+--       needs  15 cool-down, ms  16 retry budget's capacity  17 its gain per success
 -- Reply 1 if a repeat of this call is within the provider's retry budget (and is taken from it), else 0.
 
 local time = redis.call('TIME')
@@ -13,13 +13,14 @@ local gate, outcome = KEYS[1], ARGV[2]
 
 local function field(name) return tonumber(redis.call('HGET', gate, name) or '0') end
 
-redis.call('ZREM', KEYS[2], ARGV[1])
+-- Whoever gives up waiting may never have had a permit: then there are no tokens to give back.
+local was_granted = redis.call('ZREM', KEYS[2], ARGV[1]) == 1
 redis.call('ZREM', KEYS[3], ARGV[1])
 
 local function correct(name, configured, reserved, used)
   local learned = field('learned.' .. name)
   local limit = configured <= 0 and learned or (learned > 0 and math.min(configured, learned) or configured)
-  if limit > 0 and reserved ~= used then
+  if was_granted and limit > 0 and reserved ~= used then
     redis.call('HSET', gate, 'next.' .. name, field('next.' .. name) + (used - reserved) * 60000 / limit)
   end
 end
@@ -36,28 +37,31 @@ if close > 0 then
   redis.call('HSET', gate, 'closed_until', math.max(field('closed_until'), now + close))
 end
 
--- The breaker counts what the provider did, not what the caller asked wrongly: ok and failed only.
+-- The breaker counts what the provider did, not what the caller asked wrongly: ok and failed only. While it is open
+-- only the probe's failure makes it last longer: those of the calls that were under way when it opened say nothing new.
 local cool_down = tonumber(ARGV[15])
-if outcome == 'ok' or outcome == 'failed' then
-  local was_open = field('open_until') > 0
-  if was_open and outcome == 'ok' then
-    redis.call('HDEL', gate, 'open_until', 'probe_until', 'window', 'failed', 'counted', 'cool_down')
-  elseif was_open then
-    local longer = math.min(math.max(field('cool_down'), cool_down) * 2, 60000)
-    redis.call('HSET', gate, 'open_until', now + longer, 'cool_down', longer, 'probe_until', 0)
-  else
-    if now - field('window') > tonumber(ARGV[13]) then
-      redis.call('HSET', gate, 'window', now, 'failed', 0, 'counted', 0)
-    end
-    local counted = redis.call('HINCRBY', gate, 'counted', 1)
-    local failed = outcome == 'failed' and redis.call('HINCRBY', gate, 'failed', 1) or field('failed')
-    if counted >= tonumber(ARGV[14]) and failed * 2 >= counted then
-      redis.call('HSET', gate, 'open_until', now + cool_down, 'cool_down', cool_down, 'probe_until', 0)
-    end
+local was_open = field('open_until') > 0
+local was_probe = was_open and redis.call('HGET', gate, 'probe') == ARGV[1]
+if was_open and outcome == 'ok' then
+  redis.call('HDEL', gate, 'open_until', 'probe_until', 'probe', 'window', 'failed', 'counted', 'cool_down')
+elseif was_probe and outcome == 'failed' then
+  local longer = math.min(math.max(field('cool_down'), cool_down) * 2, 60000)
+  redis.call('HSET', gate, 'open_until', now + longer, 'cool_down', longer, 'probe_until', 0)
+elseif was_probe then
+  redis.call('HSET', gate, 'probe_until', 0)
+elseif not was_open and (outcome == 'ok' or outcome == 'failed') then
+  if now - field('window') > tonumber(ARGV[13]) then
+    redis.call('HSET', gate, 'window', now, 'failed', 0, 'counted', 0)
+  end
+  local counted = redis.call('HINCRBY', gate, 'counted', 1)
+  local failed = outcome == 'failed' and redis.call('HINCRBY', gate, 'failed', 1) or field('failed')
+  if counted >= tonumber(ARGV[14]) and failed * 2 >= counted then
+    redis.call('HSET', gate, 'open_until', now + cool_down, 'cool_down', cool_down, 'probe_until', 0)
   end
 end
 redis.call('PEXPIRE', gate, 86400000)
 
+if outcome == 'unused' then return 1 end
 local capacity = tonumber(ARGV[16])
 local left = tonumber(redis.call('GET', KEYS[4]) or capacity)
 if outcome == 'ok' then

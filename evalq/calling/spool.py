@@ -4,7 +4,10 @@ import json
 import logging
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
+
+import psycopg
 
 from evalq.errors import Refused, Unreachable
 from evalq.store import calls
@@ -23,7 +26,6 @@ class Spool:
         # Call numbers mean something in one database only; workers of several may share the folder.
         self._folder = folder / calls.installation(db)
         self._db = db
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def settle(self, call_id: int, settlement: calls.Settlement) -> None:
         """Store what became of a call; with the database away it is kept on disk and Unreachable raised."""
@@ -36,9 +38,12 @@ class Spool:
     def require_room(self) -> None:
         """Refuse to pay for an answer that could not be kept."""
         try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             free = shutil.disk_usage(self._folder).free
         except OSError as exc:
             raise Refused(f"answers cannot be kept in {self._folder}: {exc.strerror}; {_REMEDY}") from exc
+        if not os.access(self._folder, os.W_OK):
+            raise Refused(f"answers cannot be kept in {self._folder}: it is read-only; {_REMEDY}")
         if free < MIN_FREE_BYTES:
             raise Refused(
                 f"no room to keep answers: {self._folder} has {free // 1_000_000} MB free, "
@@ -58,16 +63,23 @@ class Spool:
                 os.fsync(file.fileno())
             draft.replace(self._folder / f"{call_id}.json")
         except OSError as exc:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
             log.error("call=%s: its answer is lost, %s; it counts as spent", call_id, exc.strerror)
 
     def _store(self, path: Path) -> bool:
         try:
-            settlement = json.loads(path.read_text("utf-8"))
+            calls.settle(self._db, int(path.stem), json.loads(path.read_text("utf-8")))
         except FileNotFoundError:  # another worker was faster
             return False
-        calls.settle(self._db, int(path.stem), settlement)
-        path.unlink(missing_ok=True)
+        except (OSError, ValueError, TypeError, psycopg.Error) as exc:
+            # It must not keep the others from being stored, nor the worker from working.
+            log.error("%s cannot be stored and is set aside: %s", path, type(exc).__name__)
+            with suppress(OSError):
+                path.rename(path.with_suffix(".unreadable"))
+            return False
+        with suppress(OSError):
+            path.unlink()
         return True
 
 

@@ -6,7 +6,8 @@
 --       concurrency (0: none)  8 burst, ms  9 longest wait worth reserving, ms  10 life of a call, ms
 -- Gate  next.requests, next.input, next.output: when the next unit is free (GCRA's theoretical arrival time, ms)
 --       learned.*: limits the provider's headers told   closed_until: no call before (429)
---       open_until, probe_until: the breaker   minute, granted, granted_before: permits this minute and the last
+--       open_until, probe_until, probe: the breaker and the call that tries it
+--       minute, granted, granted_before: permits this minute and the last
 -- Reply {granted 0|1, wait ms, reason}; granted with a wait: the slot is reserved, go then.
 -- Time is the server's: the clocks of the workers do not matter.
 
@@ -64,7 +65,7 @@ if wait > patience then return refuse(wait, 'rate') end
 for _, demand in ipairs(demands) do
   if demand.next then redis.call('HSET', gate, 'next.' .. demand[1], demand.next + demand.cost) end
 end
-if open_until > 0 then redis.call('HSET', gate, 'probe_until', now + life) end
+if open_until > 0 then redis.call('HSET', gate, 'probe_until', now + life, 'probe', call) end
 
 local minute = math.floor(now / 60000)
 local last = field('minute')

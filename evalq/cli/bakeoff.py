@@ -1,4 +1,4 @@
-"""Commands that run bake-offs: demo, bake-off, watch, resume, cancel."""
+"""Commands that start bake-offs: demo and bake-off."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -80,73 +80,6 @@ def demo(scorer: Any, seed: int, **how: Any) -> int:
     return _run(request, detach=False, dry_run=False, **how)
 
 
-@click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
-@options.output
-@options.display
-def watch(bakeoff: str, as_json: bool, output: Path | None, display: Any) -> int:
-    """Follow a bake-off until it ends. Ctrl-C stops watching, not the bake-off."""
-    from evalq.cli.following import Screen, follow_to_end
-    from evalq.session import open_session
-    from evalq.store import bakeoffs
-
-    settings = load_settings(Path.cwd(), options.environ())
-    screen = Screen(display or settings.display, as_json=as_json, output=output)
-    with open_session(settings, fleet=True) as session:
-        bakeoff_id = bakeoffs.find(session.db, bakeoff)
-        return follow_to_end(session, session.broker(), bakeoff_id, screen, pause_on_interrupt=False)
-
-
-@click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
-@options.max_cost
-@options.detach
-@options.output
-@options.display
-def resume(
-    bakeoff: str,
-    max_cost_usd: Decimal | None,
-    detach: bool,
-    as_json: bool,
-    output: Path | None,
-    display: Any,
-) -> int:
-    """Go on with a stopped bake-off; no job that has ended is run again."""
-    from evalq.bakeoff import restart
-    from evalq.cli.following import Screen, follow_to_end
-    from evalq.session import open_session
-    from evalq.store import bakeoffs
-
-    settings = load_settings(Path.cwd(), options.environ())
-    screen = Screen(display or settings.display, as_json=as_json, output=output)
-    with open_session(settings, fleet=not detach) as session:
-        bakeoff_id, broker = bakeoffs.find(session.db, bakeoff), session.broker()
-        restart(session, broker, bakeoff_id, cap_usd=max_cost_usd)
-        if detach:
-            return _say_detached(bakeoff_id)
-        return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
-
-
-@click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
-def cancel(bakeoff: str) -> int:
-    """Stop a bake-off for good. Answers already paid for are stored and shown; `resume` takes it back."""
-    from evalq.session import open_session
-    from evalq.store import bakeoffs
-
-    with open_session(load_settings(Path.cwd(), options.environ())) as session:
-        bakeoff_id = bakeoffs.find(session.db, bakeoff)
-        if not bakeoffs.move(
-            session.db, bakeoff_id, "cancelled", from_states=["running", "paused", "capped"]
-        ):
-            state = bakeoffs.get(session.db, bakeoff_id).state
-            click.echo(f"bake-off {bakeoff_id} is {state}; there is nothing to cancel", err=True)
-            return 0
-    click.echo(f"bake-off {bakeoff_id} is cancelled")
-    click.echo(f"next  evalq inspect {bakeoff_id}   evalq resume {bakeoff_id}", err=True)
-    return 0
-
-
 def _run(
     request: Any,
     *,
@@ -158,7 +91,7 @@ def _run(
     display: Any,
 ) -> int:
     from evalq.bakeoff import prepare, start
-    from evalq.cli.following import Screen, follow_to_end
+    from evalq.cli.following import Screen, follow_to_end, say_detached
     from evalq.plan import refuse_over_cap
     from evalq.session import open_session
 
@@ -176,7 +109,7 @@ def _run(
         broker = session.broker()
         bakeoff_id = start(session, broker, plan, cap_usd=cap_usd, root=root)
         if detach:
-            return _say_detached(bakeoff_id)
+            return say_detached(bakeoff_id)
         return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
 
 
@@ -187,13 +120,6 @@ def _preflight(plan: "Plan", cap_usd: Decimal) -> str:
         f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
         f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
     )
-
-
-def _say_detached(bakeoff_id: int) -> int:
-    click.echo(bakeoff_id)
-    click.echo(f"bake-off {bakeoff_id} runs on the fleet", err=True)
-    click.echo(f"next  evalq watch {bakeoff_id}   evalq cancel {bakeoff_id}", err=True)
-    return 0
 
 
 def _demo_judges() -> list[str]:

@@ -72,6 +72,22 @@ def follow_to_end(
     return exit_code(result)
 
 
+def say_detached(bakeoff_id: int) -> int:
+    """The bake-off is the fleet's; its number goes to stdout, for scripts."""
+    click.echo(bakeoff_id)
+    click.echo(f"bake-off {bakeoff_id} runs on the fleet", err=True)
+    click.echo(f"next  evalq watch {bakeoff_id}   evalq cancel {bakeoff_id}", err=True)
+    return 0
+
+
+def say_finished(session: Session, bakeoff_id: int, screen: Screen) -> int:
+    """Every job has ended: the result, with its exit code."""
+    click.echo(f"bake-off {bakeoff_id} has nothing left to do: every job has ended", err=True)
+    result = result_of(session.db, bakeoff_id)
+    screen.show(result)
+    return exit_code(result)
+
+
 def _hinting(show: Callable[[Progress], None], session: Session) -> Callable[[Progress], None]:
     """The same display, and one word about a fleet that is not there."""
     hinted = False

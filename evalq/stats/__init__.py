@@ -1,6 +1,15 @@
 """Statistics of verdicts: pure functions from counts and labels to numbers with their doubt."""
 
 from evalq.stats.agreement import Kappa, cohen_kappa, kappa_matrix
+from evalq.stats.calibration import (
+    CorrectedRate,
+    PpiMean,
+    WeightedRate,
+    poststratified,
+    ppi_mean,
+    rogan_gladen,
+)
+from evalq.stats.clusters import clustered_se
 from evalq.stats.comparison import (
     PairCounts,
     PairedDifference,
@@ -12,31 +21,70 @@ from evalq.stats.comparison import (
     paired_counts,
     tango,
 )
+from evalq.stats.drift import DriftEvidence, confirm_test, drift_exact_paired, drift_seed_rule, e_detector
 from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
+from evalq.stats.means import bca_ci, mean_ci
+from evalq.stats.passk import (
+    SuiteMean,
+    pass_at_k,
+    pass_hat_k,
+    pass_hat_k_unbiased,
+    suite_mean,
+    suite_pass_at_k,
+)
 from evalq.stats.quantiles import latency_quantile
+from evalq.stats.racing import bernoulli_cs, sign_evalue
+from evalq.stats.raters import fleiss_kappa, krippendorff_alpha
+from evalq.stats.retrieval import hit_at_k, mrr
 from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
 
 __all__ = [
+    "CorrectedRate",
+    "DriftEvidence",
     "Interval",
     "Kappa",
     "PairCounts",
     "PairedDifference",
+    "PpiMean",
     "StratumRate",
+    "SuiteMean",
+    "WeightedRate",
+    "bca_ci",
     "benjamini_hochberg",
+    "bernoulli_cs",
     "beta_interval",
     "bootstrap_ci",
     "cases_needed",
     "clopper_pearson",
+    "clustered_se",
     "cohen_kappa",
+    "confirm_test",
+    "drift_exact_paired",
+    "drift_seed_rule",
+    "e_detector",
+    "fleiss_kappa",
+    "hit_at_k",
     "holm",
     "kappa_matrix",
+    "krippendorff_alpha",
     "latency_quantile",
     "macro_rate",
     "mcnemar_exact",
     "mde_paired",
+    "mean_ci",
+    "mrr",
     "paired_counts",
+    "pass_at_k",
+    "pass_hat_k",
+    "pass_hat_k_unbiased",
     "pass_rate",
     "per_stratum",
+    "poststratified",
+    "ppi_mean",
+    "rogan_gladen",
+    "sign_evalue",
+    "suite_mean",
+    "suite_pass_at_k",
     "tango",
     "wilson",
 ]

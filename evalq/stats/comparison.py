@@ -45,8 +45,10 @@ def mcnemar_exact(b: int, c: int) -> float:
     """Two-sided exact p that b cases passed by one judge only and c by the other only differ by chance.
 
     McNemar 1947, doi.org/10.1007/BF02295996, with the binomial instead of chi-squared.
-    1.0 when no case separates the two.
+    1.0 when no case separates the two. ValueError for negative counts.
     """
+    if not (b >= 0 and c >= 0):
+        raise ValueError(f"need counts of at least 0, got {b} and {c}")
     if b == c:
         return 1.0
     # Imported here because it takes 0.2 s, which a command that compares nothing need not wait for.
@@ -59,9 +61,9 @@ def tango(b: int, c: int, n: int, alpha: float = 0.05) -> PairedDifference:
     """Score interval of the paired difference (b - c) / n: Tango 1998, Statistics in Medicine 17:891-908.
 
     b cases passed by the first judge only, c by the second only, n in all. It holds at the edges where the
-    Wald interval collapses: b = c = 0 gives ±z²/(n + z²). All NaN for n = 0.
+    Wald interval collapses: b = c = 0 gives ±z²/(n + z²). All NaN for n = 0; ValueError if b + c > n.
     """
-    if b < 0 or c < 0 or b + c > n:
+    if not (b >= 0 and c >= 0 and b + c <= n):
         raise ValueError(f"need 0 <= b, 0 <= c and b + c <= n, got b={b}, c={c}, n={n}")
     if n == 0:
         return PairedDifference(math.nan, math.nan, math.nan)
@@ -73,7 +75,7 @@ def tango(b: int, c: int, n: int, alpha: float = 0.05) -> PairedDifference:
 def holm(p: Sequence[float]) -> list[float]:
     """Adjusted p for claims: bounds the chance of any false one. Holm 1979, jstor.org/stable/4615733.
 
-    Order kept; a NaN stays NaN and is not counted as a test.
+    Order kept; a NaN stays NaN and is not counted as a test. ValueError outside [0, 1].
     """
     return _adjusted(p, _holm_of_sorted)
 
@@ -82,7 +84,7 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     """Adjusted p for screening: bounds the share of false finds.
 
     Benjamini and Hochberg 1995, jstor.org/stable/2346101.
-    Order kept; a NaN stays NaN and is not counted as a test.
+    Order kept; a NaN stays NaN and is not counted as a test. ValueError outside [0, 1].
     """
     return _adjusted(p, _bh_of_sorted)
 
@@ -90,7 +92,7 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
 def mde_paired(n: int, var_d: float, alpha: float = 0.05, power: float = 0.8) -> float:
     """Smallest true difference that n paired cases find with this power: Miller 2024, arXiv 2411.00640.
 
-    `var_d` is the variance of the per-case difference. NaN for n = 0.
+    `var_d` is the variance of the per-case difference. NaN for n = 0; ValueError for a negative one.
     """
     return _z_sum(alpha, power) * math.sqrt(var_d / n) if n else math.nan
 
@@ -163,6 +165,8 @@ def _adjusted(
 ) -> list[float]:
     """Adjust the values that are numbers, in ascending order, and put them back in their places."""
     values = np.array(p, dtype=np.float64)
+    if ((values < 0) | (values > 1)).any():
+        raise ValueError("a p-value lies between 0 and 1")
     ascending = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # argsort puts NaN last
     values[ascending] = np.minimum(adjust_sorted(values[ascending]), 1.0)
     return [float(value) for value in values]

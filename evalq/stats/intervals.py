@@ -23,7 +23,19 @@ class Interval(NamedTuple):
     high: float
 
 
-_UNKNOWN = Interval(math.nan, math.nan)
+UNKNOWN = Interval(math.nan, math.nan)
+
+
+def is_observed(k: float, n: float, alpha: float) -> bool:
+    """False for n = 0; counts or a level that cannot be raise ValueError."""
+    if not 0 <= k <= n or not 0 < alpha < 1:
+        raise ValueError(f"need 0 <= k <= n and 0 < alpha < 1, got k={k}, n={n}, alpha={alpha}")
+    return n > 0
+
+
+def seeded(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """The generator itself, or one from the seed; None is a fixed seed, so that a report can be repeated."""
+    return np.random.default_rng(_DEFAULT_SEED if rng is None else rng)
 
 
 def wilson(k: float, n: float, alpha: float = 0.05) -> Interval:
@@ -31,8 +43,8 @@ def wilson(k: float, n: float, alpha: float = 0.05) -> Interval:
 
     (NaN, NaN) for n = 0; exactly 0 at k = 0 and exactly 1 at k = n.
     """
-    if not _is_observed(k, n, alpha):
-        return _UNKNOWN
+    if not is_observed(k, n, alpha):
+        return UNKNOWN
     z2 = NormalDist().inv_cdf(1 - alpha / 2) ** 2
     centre = (k + z2 / 2) / (n + z2)
     margin = math.sqrt(z2 * (k * (n - k) / n + z2 / 4)) / (n + z2)
@@ -45,8 +57,8 @@ def clopper_pearson(k: int, n: int, alpha: float = 0.05) -> Interval:
 
     Its coverage is never below the nominal one. (NaN, NaN) for n = 0.
     """
-    if not _is_observed(k, n, alpha):
-        return _UNKNOWN
+    if not is_observed(k, n, alpha):
+        return UNKNOWN
     low = 0.0 if k == 0 else _beta_quantile(alpha / 2, k, n - k + 1)
     high = 1.0 if k == n else _beta_quantile(1 - alpha / 2, k + 1, n - k)
     return Interval(low, high)
@@ -57,8 +69,8 @@ def beta_interval(k: int, n: int, alpha: float = 0.05) -> Interval:
 
     (NaN, NaN) for n = 0: the prior alone is no finding. At k = 0 or k = n it excludes the observed rate.
     """
-    if not _is_observed(k, n, alpha):
-        return _UNKNOWN
+    if not is_observed(k, n, alpha):
+        return UNKNOWN
     low, high = (_beta_quantile(q, k + 1, n - k + 1) for q in (alpha / 2, 1 - alpha / 2))
     return Interval(low, high)
 
@@ -83,18 +95,11 @@ def bootstrap_ci(
     """
     histograms = _histograms(pass_vec, cluster, strata)
     if not histograms:
-        return _UNKNOWN
-    generator = np.random.default_rng(_DEFAULT_SEED if rng is None else rng)
+        return UNKNOWN
+    generator = seeded(rng)
     sizes, passes = np.sum([_resample(cells, n_resamples, generator) for cells in histograms], axis=0)
     low, high = np.quantile(passes / sizes, [alpha / 2, 1 - alpha / 2])
     return Interval(float(low), float(high))
-
-
-def _is_observed(k: float, n: float, alpha: float) -> bool:
-    """False for n = 0; counts or a level that cannot be raise ValueError."""
-    if not 0 <= k <= n or not 0 < alpha < 1:
-        raise ValueError(f"need 0 <= k <= n and 0 < alpha < 1, got k={k}, n={n}, alpha={alpha}")
-    return n > 0
 
 
 def _beta_quantile(q: float, a: float, b: float) -> float:

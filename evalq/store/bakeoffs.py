@@ -91,6 +91,11 @@ def get(db: Database, bakeoff_id: int) -> BakeOffRow:
     return BakeOffRow(**row)
 
 
+def is_name(text: str) -> bool:
+    """True for what names a bake-off: a number, `last` or `@-N`."""
+    return text == "last" or text.removeprefix("@-").isdecimal()
+
+
 def find(db: Database, name: str) -> int:
     """The id meant by a number, `last` or `@-N` (the N-th newest)."""
     if name.isdecimal():
@@ -120,17 +125,6 @@ def move(db: Database, bakeoff_id: int, state: BakeOffState, *, from_states: Seq
     return row is not None
 
 
-def reopen(db: Database, bakeoff_id: int) -> None:
-    """Let stopped judges go on, and make every job that nobody holds ready to be published again."""
-    db.run("reopen_runs", bakeoff_id=bakeoff_id)
-    db.run("reopen_queued", bakeoff_id=bakeoff_id)
-
-
-def is_incomplete(db: Database, bakeoff_id: int) -> bool:
-    """True while a job has not ended: a concluded bake-off with a paused judge is incomplete."""
-    return any(run.state != "concluded" for run in runs(db, bakeoff_id))
-
-
 def cap(db: Database, bakeoff_id: int, reason: str) -> None:
     """Stop a bake-off at a cap."""
     db.row("cap_bakeoff", bakeoff_id=bakeoff_id, reason=reason)
@@ -154,7 +148,7 @@ def set_daily_caps(db: Database, caps: Mapping[str, Decimal]) -> None:
             tx.run("set_spending_cap", scope=scope, cap_usd=cap_usd)
 
 
-def set_cap(db: Database, bakeoff_id: int, cap_usd: Decimal) -> None:
+def set_cap(db: Database | Connection, bakeoff_id: int, cap_usd: Decimal) -> None:
     """Give a bake-off another cap."""
     db.run("set_cap", bakeoff_id=bakeoff_id, cap_usd=cap_usd)
 

@@ -18,6 +18,8 @@ from evalq.errors import Unreachable
 Row = dict[str, Any]
 _Result = TypeVar("_Result")
 _TRIES = 4
+# The pool doubles its waits for a database that is away; it must not sleep for minutes when that is back.
+_RECONNECT_S = 5.0
 _NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
@@ -26,6 +28,7 @@ def named_queries() -> dict[str, LiteralString]:
     """Every statement of queries.sql by its name."""
     text = (Path(__file__).parent.parent / "queries.sql").read_text("utf-8")
     parts = _NAME_LINE.split(text)[1:]
+    assert len(set(parts[::2])) == len(parts[::2]), "two queries have one name"
     return {
         name: cast(LiteralString, body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
@@ -71,6 +74,7 @@ class Database:
             max_size=max_size,
             open=False,
             timeout=patience_s,
+            reconnect_timeout=_RECONNECT_S,
             kwargs={"autocommit": True, "row_factory": dict_row, **_timeout(url)},
         )
         self._open()

@@ -1,6 +1,7 @@
 """Jobs in Postgres: claimed under a lease, kept alive, put back or finished behind a fence."""
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,6 +10,8 @@ from evalq.definitions.evalset import EvalCase
 from evalq.records import Completion, Grade, Outcome, Usage
 from evalq.store.database import Connection, Database, Row
 from evalq.store.schema import known_version
+
+log = logging.getLogger(__name__)
 
 MAX_LOSSES = 3
 """A job that killed so many workers would kill the next one too."""
@@ -28,12 +31,19 @@ class Job:
     losses: int
     ambiguous_repeats: int
     refill: bool
+    provider: str
     judge_sha: str
     task_sha: str
     grader_sha: str | None
     seed: int
     case: EvalCase
     completion: Completion | None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it may be what killed its worker: lost twice, or once while code ran on its behalf."""
+        is_our_code = self.completion is not None or self.provider == "python"
+        return self.losses >= 2 or (self.losses == 1 and is_our_code)
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,18 @@ def held(db: Database, job_id: int, fence: int) -> Job | None:
 
 
 def _job(row: Row) -> Job:
-    names = ("id", "run_id", "bakeoff_id", "sample", "gate", "fence", "attempt", "losses", "refill")
+    names = (
+        "id",
+        "run_id",
+        "bakeoff_id",
+        "sample",
+        "gate",
+        "fence",
+        "attempt",
+        "losses",
+        "refill",
+        "provider",
+    )
     shas = ("judge_sha", "task_sha", "grader_sha", "seed", "ambiguous_repeats")
     return Job(
         **{name: row[name] for name in names + shas},
@@ -101,8 +122,11 @@ def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
 
 
 def lose(db: Database, job: Job) -> None:
-    """Put back a job whose process died, and count that."""
-    db.row("lose_job", job_id=job.id, fence=job.fence)
+    """Put back a job whose process died, and count that; the last time it ends as errored instead."""
+    with db.transaction() as tx:
+        if tx.row("lose_job", job_id=job.id, fence=job.fence):
+            tx.run("close_lost_calls", job_ids=[job.id])
+        _end_poisoned(tx)
 
 
 def return_expired(db: Database) -> int:
@@ -115,12 +139,14 @@ def return_expired(db: Database) -> int:
         expired = tx.rows("reap_leases") if lock and lock["got"] else []
         if expired:
             tx.run("close_lost_calls", job_ids=[row["id"] for row in expired])
+            _end_poisoned(tx)
     return len(expired)
 
 
-def end_poisoned(db: Database) -> list[Row]:
-    """End the jobs that have killed their worker too often; what they were."""
-    return db.rows("end_poisoned", limit=MAX_LOSSES)
+def _end_poisoned(tx: Connection) -> None:
+    """End the jobs that have killed their worker too often: they must not take the fleet down with them."""
+    for row in tx.rows("end_poisoned", limit=MAX_LOSSES):
+        log.warning("run_id=%s case_id=%s: its worker died too often", row["run_id"], row["case_id"])
 
 
 def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from evalq.evidence import BakeOffRow, RunRow
 from evalq.results import RunResult
 
+_MENDABLE = ("worker_lost", "internal")
+"""Errors that say nothing of the judge; so do those of calls, whose kinds begin with `call_`."""
+
 
 def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult]) -> Iterator[str]:
     """Everything a reader must know before acting on the numbers."""
@@ -41,6 +44,8 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
         yield f"evalq resume {bakeoff.id}{raised}"
     if bakeoff.state == "running":
         yield f"evalq watch {bakeoff.id}"
+    if any(_is_mendable(kind) for result in results for kind in result.errors):
+        yield f"evalq retry {bakeoff.id} --errors"
     if sum(not result.excluded for result in results) > 1:
         yield f"evalq inspect {bakeoff.id} --disagreements"
     yield f"evalq inspect {bakeoff.id} --show-failures"
@@ -48,3 +53,7 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
 
 def _is_paused(result: RunResult) -> bool:
     return bool(result.excluded and result.excluded.startswith("paused"))
+
+
+def _is_mendable(kind: str) -> bool:
+    return kind.startswith("call_") or kind in _MENDABLE

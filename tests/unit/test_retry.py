@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from evalq.calling.retry import MAX_AMBIGUOUS_REPEATS, MAX_ATTEMPTS, with_retries
+from evalq.calling.retry import MAX_ATTEMPTS, with_retries
 from evalq.errors import FaultKind, ProviderFault, PutBack
 from evalq.records import Completion
 
@@ -53,7 +53,7 @@ def test_a_fault_that_may_pass_is_followed_by_another_attempt(kind: FaultKind) -
     [
         ("rate", MAX_ATTEMPTS),
         ("transient", MAX_ATTEMPTS),
-        ("ambiguous", 1 + MAX_AMBIGUOUS_REPEATS),
+        ("ambiguous", 2),
         ("permanent", 1),
         ("fatal", 1),
     ],
@@ -117,3 +117,16 @@ def test_two_callers_do_not_wait_in_step_and_one_does_so_again() -> None:
     for provider, seed in zip(providers, (1, 1, 2), strict=True):
         provider.ask(seed)
     assert providers[0].waits == providers[1].waits != providers[2].waits
+
+
+@pytest.mark.parametrize("repeats", [0, 1, 9])
+def test_a_call_perhaps_billed_is_repeated_as_often_as_allowed(repeats: int) -> None:
+    calls = []
+
+    def call(number: int) -> Completion:
+        calls.append(number)
+        raise ProviderFault("ambiguous", "cut off")
+
+    with pytest.raises(ProviderFault, match="cut off"):
+        with_retries(call, sleep=lambda seconds: None, rng=Random(0), ambiguous_repeats=repeats)
+    assert len(calls) == min(1 + repeats, max(MAX_ATTEMPTS, repeats + 1))

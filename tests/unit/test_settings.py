@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.settings import Settings, data_dir, load_settings, project_root
+from evalq.settings import Settings, data_dir, load_settings, project_root, spool_dir
 
 
 @pytest.fixture
@@ -62,13 +62,21 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_CAPS_PER_PROVIDER_USD": '{"xai": 5}',
         "EVALQ_FLEET_PROCESSES": "3",
         "EVALQ_FLEET_SLOTS": " 8 ",
+        "EVALQ_FLEET_LEASE_S": "2.5",
+        "EVALQ_FLEET_DRAIN_S": "30",
+        "EVALQ_FLEET_MEMORY_MB": "800",
+        "EVALQ_AMBIGUOUS_REPEATS": "0",
+        "EVALQ_SPOOL_DIR": "~/spool",
+        "HOME": "/home/me",
         "EVALQ_JUDGES": json.dumps({"mine": judge}),
         "EVALQ_DATA_DIR": "here",
         "EVALQ_DISPLAY": "none",
     }
     settings = load_settings(root, environ)
     assert settings.model_fields_set == set(Settings.model_fields)
-    assert settings.fleet.model_fields_set == {"processes", "slots"}
+    assert settings.fleet.model_fields_set == set(type(settings.fleet).model_fields)
+    assert (settings.fleet.lease_s, settings.fleet.lost_after_s, settings.fleet.drain_s) == (2.5, 0.625, 30)
+    assert (settings.ambiguous_repeats, settings.spool_dir) == (0, Path("/home/me/spool"))
     assert settings.caps
     assert settings.caps.scopes() == {"day": Decimal(20), "provider:xai": Decimal(5)}
     assert (settings.max_cost_usd, settings.fleet.slots, settings.judges["mine"].name) == (
@@ -76,6 +84,17 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         8,
         "mine",
     )
+
+
+def test_answers_are_spooled_in_the_data_folder_unless_another_is_set(root: Path) -> None:
+    settings = load_settings(root, {"EVALQ_DATA_DIR": "here"})
+    assert spool_dir(settings, root, {}) == root / "here" / "spool"
+    assert spool_dir(load_settings(root, {"EVALQ_SPOOL_DIR": "there"}), root, {}) == root / "there"
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "0", "1e3"])
+def test_a_lease_is_a_plain_number_of_seconds(root: Path, text: str) -> None:
+    assert "EVALQ_FLEET_LEASE_S" in problems_of(root, EVALQ_FLEET_LEASE_S=text)[0]
 
 
 def test_the_environment_goes_over_the_file_entry_by_entry(root: Path) -> None:

@@ -45,6 +45,12 @@ def test_ac1_stays_high_where_kappa_is_paradoxically_negative() -> None:
     assert found.ac1 == pytest.approx(0.940776, abs=5e-7)
 
 
+def test_pass_rates_of_4_and_25_in_30_cannot_disagree_further_than_minus_three_tenths() -> None:
+    found = cohen_kappa(*raters({(1, 0): 4, (0, 1): 25, (0, 0): 1}))
+
+    assert found.kappa == pytest.approx(-20 / 67)
+
+
 def test_ac1_of_three_labels_and_its_weighted_form_match_a_calculation_by_hand() -> None:
     a, b = raters({(1, 1): 2, (2, 2): 1, (2, 3): 1, (3, 3): 1})
 

@@ -102,6 +102,12 @@ def test_mcnemar_at_the_edges_is_exact(b: int, c: int, p: float) -> None:
     assert mcnemar_exact(b, c) == pytest.approx(p, rel=1e-12)
 
 
+@pytest.mark.parametrize(("b", "c"), [(-1, 3), (3, -1), (-2, -2)])
+def test_mcnemar_refuses_negative_counts(b: int, c: int) -> None:
+    with pytest.raises(ValueError, match="at least 0"):
+        mcnemar_exact(b, c)
+
+
 @pytest.mark.parametrize(
     ("b", "c", "n", "alpha", "expected"),
     [
@@ -214,6 +220,13 @@ def test_a_p_that_is_not_a_number_is_kept_apart() -> None:
         assert math.isnan(undefined)
 
 
+@pytest.mark.parametrize("p", [-0.01, 1.01])
+def test_what_is_no_p_is_not_adjusted(p: float) -> None:
+    for adjust in (holm, benjamini_hochberg):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            adjust([0.5, p])
+
+
 def test_no_tests_need_no_adjustment() -> None:
     assert holm([]) == benjamini_hochberg([]) == []
     assert math.isnan(holm([math.nan])[0])
@@ -222,6 +235,11 @@ def test_no_tests_need_no_adjustment() -> None:
 @pytest.mark.parametrize(("n", "difference"), [(30, 0.2287), (99, 0.1259), (1000, 0.0396)])
 def test_the_detectable_difference_is_the_reference_value(n: int, difference: float) -> None:
     assert mde_paired(n, 0.2) == pytest.approx(difference, abs=5e-5)
+
+
+@pytest.mark.parametrize(("samples", "difference"), [(1, 0.17808), (5, 0.11263)])
+def test_more_samples_of_each_case_shrink_the_detectable_difference(samples: int, difference: float) -> None:
+    assert mde_paired(99, 0.1 + 0.3 / samples) == pytest.approx(difference, abs=5e-6)
 
 
 def test_no_cases_detect_nothing() -> None:

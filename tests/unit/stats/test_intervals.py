@@ -105,6 +105,7 @@ def test_impossible_counts_and_levels_are_refused(
     [
         (wilson, 30, 0.95, 0.939),
         (clopper_pearson, 30, 0.95, 0.984),
+        (wilson, 30, 0.99, 0.964),
         (wilson, 99, 0.99, 0.922),
         (clopper_pearson, 99, 0.99, 0.982),
     ],
@@ -113,6 +114,10 @@ def test_exact_coverage_is_the_reference_value(
     interval: Callable[..., Interval], n: int, p: float, coverage: float
 ) -> None:
     assert exact_coverage([interval(k, n) for k in range(n + 1)], p) == pytest.approx(coverage, abs=5e-4)
+
+
+def test_98_of_99_has_the_reference_interval() -> None:
+    assert wilson(98, 99) == pytest.approx((0.944985, 0.998215), abs=5e-7)
 
 
 def test_clopper_pearson_never_covers_less_than_it_says() -> None:

@@ -111,3 +111,18 @@ def test_failures_can_always_be_looked_into() -> None:
 def test_one_judge_that_counts_disagrees_with_nobody() -> None:
     assert "evalq inspect 142 --disagreements" not in commands("concluded", FINE, BROKEN)
     assert "evalq inspect 142 --disagreements" in commands("concluded", FINE, FINE, BROKEN)
+
+
+@pytest.mark.parametrize("kind", ["call_permanent", "call_transient", "worker_lost", "internal"])
+def test_errors_that_another_try_may_mend_can_be_retried(kind: str) -> None:
+    ailing = replace(FINE, n_error=1, errors={kind: 1})
+    assert commands("concluded", FINE, ailing)[0] == "evalq retry 142 --errors"
+    assert commands("capped", ailing)[:2] == [
+        "evalq resume 142 --max-cost-usd 5.00",
+        "evalq retry 142 --errors",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["empty", "refused", "truncated", "ungradable"])
+def test_what_a_judge_said_is_not_retried_by_default(kind: str) -> None:
+    assert "evalq retry 142 --errors" not in commands("concluded", replace(FINE, errors={kind: 1}))

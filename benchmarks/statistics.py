@@ -1,0 +1,74 @@
+"""50 judges over 100,000 cases: every kappa and every paired comparison, beside a loop over scikit-learn."""
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+from sklearn.metrics import cohen_kappa_score
+
+from evalq.stats import Kappa, holm, kappa_matrix, mcnemar_exact, paired_counts, tango
+
+N_JUDGES, N_CASES = 50, 100_000
+MISSING = 0.01
+SAMPLED_PAIRS = 40
+BUDGET_S = 1.0
+
+Vectors = Mapping[str, Sequence[bool | None]]
+
+
+def main() -> None:
+    """Print the seconds of each step for lists with gaps, then for arrays, and the ratios to the loop."""
+    whole, gapped = make_verdicts()
+    print(f"{N_JUDGES} judges × {N_CASES:,} cases, {N_JUDGES * (N_JUDGES - 1) // 2:,} pairs")
+    measure(f"lists, {MISSING:.0%} of verdicts missing", gapped)
+    kappas_s, together_s, kappas = measure("arrays, none missing", whole)
+    loop_s = scikit_learn_loop(whole, kappas)
+    print(f"{'kappas: a loop over scikit-learn, arrays':<46} {loop_s:8.3f} s   from {SAMPLED_PAIRS} pairs")
+    print(f"{'the loop over our kappas':<46} {loop_s / kappas_s:8.0f} ×")
+    print(f"{'the loop over our kappas and comparisons':<46} {loop_s / together_s:8.0f} ×")
+
+
+def make_verdicts() -> tuple[Vectors, Vectors]:
+    """The same verdicts as arrays, and as lists with some of them missing."""
+    chooser = np.random.default_rng(20_260_521)
+    difficulty = chooser.random(N_CASES)
+    skills = np.linspace(0.1, 0.95, N_JUDGES)
+    noise = chooser.normal(0, 0.2, (N_JUDGES, N_CASES))
+    passed = difficulty + noise < skills[:, np.newaxis]
+    gapped = passed.astype(object)
+    gapped[chooser.random(passed.shape) < MISSING] = None
+    names = [f"judge-{i}" for i in range(N_JUDGES)]
+    arrays = dict(zip(names, passed, strict=True))
+    return arrays, {name: row.tolist() for name, row in zip(names, gapped, strict=True)}
+
+
+def measure(what: str, vectors: Vectors) -> tuple[float, float, Mapping[tuple[str, str], Kappa]]:
+    """Time the kappas, then the comparisons: counts, exact McNemar, Tango, Holm."""
+    started = time.perf_counter()
+    kappas = kappa_matrix(vectors)
+    agreed = time.perf_counter()
+    counts = paired_counts(vectors).values()
+    adjusted = holm([mcnemar_exact(pair.a_only, pair.b_only) for pair in counts])
+    differences = [tango(pair.a_only, pair.b_only, pair.n) for pair in counts]
+    ended = time.perf_counter()
+    assert len(kappas) == len(adjusted) == len(differences)
+    print(f"{f'kappas: {what}':<46} {agreed - started:8.3f} s")
+    print(f"{f'comparisons: {what}':<46} {ended - agreed:8.3f} s")
+    verdict = "within" if ended - started <= BUDGET_S else "OVER"
+    print(f"{'together':<46} {ended - started:8.3f} s   {verdict} the budget of {BUDGET_S:.0f} s")
+    return agreed - started, ended - started, kappas
+
+
+def scikit_learn_loop(vectors: Vectors, kappas: Mapping[tuple[str, str], Kappa]) -> float:
+    """The seconds a loop would take for all pairs, from pairs spread over them, whose kappas must be ours."""
+    sample = list(islice(kappas.items(), 0, None, len(kappas) // SAMPLED_PAIRS))[:SAMPLED_PAIRS]
+    started = time.perf_counter()
+    theirs = [cohen_kappa_score(vectors[a], vectors[b]) for (a, b), _ in sample]
+    seconds = time.perf_counter() - started
+    assert np.allclose(theirs, [found.kappa for _, found in sample], atol=1e-12)
+    return seconds / len(sample) * len(kappas)
+
+
+if __name__ == "__main__":
+    main()
