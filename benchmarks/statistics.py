@@ -11,16 +11,20 @@ from evalq.stats import Kappa, holm, kappa_matrix, mcnemar_exact, paired_counts,
 
 N_JUDGES, N_CASES = 50, 100_000
 MISSING = 0.01
-SAMPLED_PAIRS = 40
+SAMPLED_PAIRS = 25
+ROUNDS = 3
 BUDGET_S = 1.0
 
 Vectors = Mapping[str, Sequence[bool | None]]
+Kappas = Mapping[tuple[str, str], Kappa]
 
 
 def main() -> None:
     """Print the seconds of each step for lists with gaps, then for arrays, and the ratios to the loop."""
     whole, gapped = make_verdicts()
-    print(f"{N_JUDGES} judges × {N_CASES:,} cases, {N_JUDGES * (N_JUDGES - 1) // 2:,} pairs")
+    print(
+        f"{N_JUDGES} judges × {N_CASES:,} cases, {N_JUDGES * (N_JUDGES - 1) // 2:,} pairs, best of {ROUNDS}"
+    )
     measure(f"lists, {MISSING:.0%} of verdicts missing", gapped)
     kappas_s, together_s, kappas = measure("arrays, none missing", whole)
     loop_s = scikit_learn_loop(whole, kappas)
@@ -43,8 +47,18 @@ def make_verdicts() -> tuple[Vectors, Vectors]:
     return arrays, {name: row.tolist() for name, row in zip(names, gapped, strict=True)}
 
 
-def measure(what: str, vectors: Vectors) -> tuple[float, float, Mapping[tuple[str, str], Kappa]]:
-    """Time the kappas, then the comparisons: counts, exact McNemar, Tango, Holm."""
+def measure(what: str, vectors: Vectors) -> tuple[float, float, Kappas]:
+    """Time the kappas, then the comparisons: counts, exact McNemar, Tango, Holm; the best of a few rounds."""
+    kappas_s, comparisons_s, kappas = min((one_round(vectors) for _ in range(ROUNDS)), key=together)
+    print(f"{f'kappas: {what}':<46} {kappas_s:8.3f} s")
+    print(f"{f'comparisons: {what}':<46} {comparisons_s:8.3f} s")
+    verdict = "within" if kappas_s + comparisons_s <= BUDGET_S else "OVER"
+    print(f"{'together':<46} {kappas_s + comparisons_s:8.3f} s   {verdict} the budget of {BUDGET_S:.0f} s")
+    return kappas_s, kappas_s + comparisons_s, kappas
+
+
+def one_round(vectors: Vectors) -> tuple[float, float, Kappas]:
+    """Everything once, from the verdicts on."""
     started = time.perf_counter()
     kappas = kappa_matrix(vectors)
     agreed = time.perf_counter()
@@ -53,21 +67,24 @@ def measure(what: str, vectors: Vectors) -> tuple[float, float, Mapping[tuple[st
     differences = [tango(pair.a_only, pair.b_only, pair.n) for pair in counts]
     ended = time.perf_counter()
     assert len(kappas) == len(adjusted) == len(differences)
-    print(f"{f'kappas: {what}':<46} {agreed - started:8.3f} s")
-    print(f"{f'comparisons: {what}':<46} {ended - agreed:8.3f} s")
-    verdict = "within" if ended - started <= BUDGET_S else "OVER"
-    print(f"{'together':<46} {ended - started:8.3f} s   {verdict} the budget of {BUDGET_S:.0f} s")
-    return agreed - started, ended - started, kappas
+    return agreed - started, ended - agreed, kappas
 
 
-def scikit_learn_loop(vectors: Vectors, kappas: Mapping[tuple[str, str], Kappa]) -> float:
+def together(found: tuple[float, float, Kappas]) -> float:
+    """The seconds of a whole round."""
+    return found[0] + found[1]
+
+
+def scikit_learn_loop(vectors: Vectors, kappas: Kappas) -> float:
     """The seconds a loop would take for all pairs, from pairs spread over them, whose kappas must be ours."""
     sample = list(islice(kappas.items(), 0, None, len(kappas) // SAMPLED_PAIRS))[:SAMPLED_PAIRS]
-    started = time.perf_counter()
-    theirs = [cohen_kappa_score(vectors[a], vectors[b]) for (a, b), _ in sample]
-    seconds = time.perf_counter() - started
-    assert np.allclose(theirs, [found.kappa for _, found in sample], atol=1e-12)
-    return seconds / len(sample) * len(kappas)
+    seconds = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        theirs = [cohen_kappa_score(vectors[a], vectors[b]) for (a, b), _ in sample]
+        seconds.append(time.perf_counter() - started)
+        assert np.allclose(theirs, [found.kappa for _, found in sample], atol=1e-12)
+    return min(seconds) / len(sample) * len(kappas)
 
 
 if __name__ == "__main__":

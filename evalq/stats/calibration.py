@@ -112,7 +112,7 @@ def _best_weight(labels: _Floats, marks: _Floats, others: _Floats) -> float:
     spread = float(np.concatenate([marks, others]).var(ddof=1))
     if spread == 0:
         return 0.0
-    shared = float(((labels - labels.mean()) * (marks - marks.mean())).mean())
+    shared = float(np.cov(labels, marks, ddof=0)[0, 1])
     return float(np.clip(shared / ((1 + len(labels) / len(others)) * spread), 0, 1))
 
 

@@ -67,11 +67,11 @@ def _resampled_totals(data: _Floats, n_resamples: int, generator: np.random.Gene
 def _bca_levels(data: _Floats, totals: _Floats, alpha: float) -> tuple[float, float] | None:
     """Which quantiles of the resamples to read; None when they are too one-sided or alpha is too small."""
     # Half of the ties count as below; sums of the same values in another order differ in the last digits.
-    gaps = totals - data.sum()
-    is_tied = np.abs(gaps) <= 1e-12 * np.abs(data).sum()
-    below = float(np.mean(np.where(is_tied, 0.5, gaps < 0)))
-    if not 0 < below < 1:
+    gaps, tie = totals - data.sum(), 1e-12 * np.abs(data).sum()
+    n_below, n_above = np.count_nonzero(gaps < -tie), np.count_nonzero(gaps > tie)
+    if n_below == 0 or n_above == 0:
         return None
+    below = (1 + (n_below - n_above) / len(gaps)) / 2
     deviations = data - data.mean()
     skew = float((deviations**3).sum()) / (6 * float((deviations**2).sum()) ** 1.5)
     normal = NormalDist()

@@ -85,6 +85,11 @@ def test_the_chosen_weight_leaves_the_least_variance_of_all(
     assert all(variance(lam) <= variance(other) + 1e-12 for other in np.linspace(0, 1, 21))
 
 
+def test_a_grader_is_never_relied_on_more_than_fully_nor_against_its_word() -> None:
+    assert ppi_mean([0, 2, 0, 2], [0, 1, 0, 1], [0, 1] * 50).lam == 1.0
+    assert ppi_mean([0, 1, 0, 1], [1, 0, 1, 0], [0, 1] * 50).lam == 0.0
+
+
 def test_ppi_covers_the_true_mean_about_as_often_as_it_says() -> None:
     chooser = np.random.default_rng(2)
     covered = 0
@@ -168,6 +173,15 @@ def test_the_error_of_the_corrected_rate_follows_from_its_slopes(theta: float, q
 
     assert found.estimate == pytest.approx(theta, abs=1e-9)
     assert found.se == pytest.approx(math.sqrt(variance), rel=1e-4)
+
+
+def test_a_strict_grader_that_misses_most_passes_still_corrects() -> None:
+    strict, lenient = rogan_gladen(0.35, 0.95, 0.4, 200, 90, 90), rogan_gladen(0.65, 0.4, 0.95, 200, 90, 90)
+
+    assert strict is not None
+    assert lenient is not None
+    assert strict.estimate == pytest.approx(6 / 7)
+    assert (lenient.estimate, lenient.low) == pytest.approx((1 / 7, 1 - strict.high), abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [0, 3, 50, 99])

@@ -58,6 +58,15 @@ def test_the_seed_rule_at_thirty_cases_alarms_as_often_as_computed(now: float, r
     assert alarm_rate(30, 0.9, now) == pytest.approx(rate, abs=6e-4)
 
 
+@pytest.mark.parametrize(
+    ("n", "current", "is_watch"), [(99, 85, True), (99, 86, False), (200, 80, True), (200, 81, False)]
+)
+def test_the_seed_rule_asks_for_a_whole_twentieth_of_larger_sets_too(
+    n: int, current: int, is_watch: bool
+) -> None:
+    assert drift_seed_rule([90, 90, 91, 91], current, n) is is_watch
+
+
 def test_the_seed_rule_takes_the_median_of_the_runs_in_any_order() -> None:
     assert drift_seed_rule([30, 0, 27, 28], 26, 30) is True
     assert drift_seed_rule([28, 27, 0, 30], 27, 30) is False
@@ -213,6 +222,14 @@ def test_uneventful_weeks_settle_and_steady_small_p_values_alert_for_good() -> N
     assert (worse.alerted, worse.level >= 200) == (True, True)
     assert e_detector([1.0] * 50, worse).alerted
     assert e_detector([1.0] * 50, worse).level < 200
+
+
+@pytest.mark.parametrize(("level", "alerts"), [(391.1, False), (391.2, True)])
+def test_the_alert_comes_at_two_hundred(level: float, alerts: bool) -> None:
+    after = e_detector([1.0], DriftEvidence(level))
+
+    assert after == DriftEvidence(pytest.approx((level + 1) * 0.51), 1, alerted=alerts)
+    assert after.level == pytest.approx(200, abs=0.1)
 
 
 @given(st.floats(1e-300, 1), st.floats(1e-300, 1))
