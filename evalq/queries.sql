@@ -364,13 +364,14 @@ FROM runs r JOIN jobs j ON j.run_id = r.id JOIN call_journal c ON c.job_id = j.i
 WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
 
 -- add_eval_run --
--- The run's row, once.
+-- The run's row, once. Not now(): the transaction may have begun before the last outcome it waited for.
 INSERT INTO eval_runs (id, task_name, eval_set_name, judge_model, scorer_mode, judge_for_scoring, n_cases, n_pass,
                        accuracy, ci_low, ci_high, p95_latency_ms, total_cost_usd, per_stratum, run_type, git_sha,
                        started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded)
 SELECT r.id, b.task_name, b.eval_set_name, r.judge, b.scorer_mode, b.grader_model, %(n_cases)s, %(n_pass)s,
        %(accuracy)s, %(ci_low)s, %(ci_high)s, %(p95_latency_ms)s, %(total_cost_usd)s, %(per_stratum)s, b.run_type,
-       b.git_sha, b.created_at, now(), b.id, %(n_fail)s, %(n_error)s, %(ci_method)s, %(p50_latency_ms)s, %(excluded)s
+       b.git_sha, b.created_at, clock_timestamp(), b.id, %(n_fail)s, %(n_error)s, %(ci_method)s, %(p50_latency_ms)s,
+       %(excluded)s
 FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s
 ON CONFLICT (id) DO NOTHING;
 
@@ -429,7 +430,7 @@ SELECT count(*) AS n FROM runs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'ru
 
 -- conclude_bakeoff --
 -- Close a bake-off with its result.
-UPDATE bakeoffs SET state = 'concluded', concluded_at = now(), result = %(result)s WHERE id = %(bakeoff_id)s;
+UPDATE bakeoffs SET state = 'concluded', concluded_at = clock_timestamp(), result = %(result)s WHERE id = %(bakeoff_id)s;
 
 -- try_lock_reap --
 -- One reaper at a time, until the transaction ends; false: another is at it.

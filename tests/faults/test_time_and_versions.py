@@ -88,9 +88,7 @@ def test_a_bakeoff_recorded_by_a_newer_version_is_left_alone(new_scene: NewScene
     scene.start()
     # Every message was taken, left alone, and published again by the reaper.
     scene.wait(lambda: scene.sql("SELECT min(queued_at) > %s FROM jobs", published) == [(True,)])
-    assert scene.sql("SELECT count(*) FROM jobs WHERE state NOT IN ('ready', 'queued') OR fence > 0") == [
-        (0,)
-    ]
+    assert scene.sql("SELECT count(*) FROM jobs WHERE fence > 0 OR attempt > 0") == [(0,)]
     assert scene.simulator.calls() == []
     scene.sql("UPDATE bakeoffs SET schema_version = %s", known_version())
     assert scene.wait_for_end(bakeoff_id) == "concluded"
@@ -147,7 +145,7 @@ def test_a_message_for_a_newer_worker_waits_for_it(new_scene: NewScene, judged: 
     bakeoff_id = scene.bake(scene.plan(N))
     assert scene.wait_for_end(bakeoff_id) == "concluded"
     # Both were put back, and met again.
-    scene.wait(lambda: log_of(scene, "w1").count("job 'newer_job' is not known here") == 4)
+    scene.wait(lambda: log_of(scene, "w1").count("job 'newer_job' is not known here") >= 4)
     scene.signal_worker("w1", signal.SIGTERM)
     scene.wait(lambda: not scene.pid("w1"))
     scene.start_worker("newer", argv=newer_argv, PYTHONPATH=str(scene.folder))
@@ -179,7 +177,7 @@ def test_a_worker_that_cannot_drain_in_time_puts_its_jobs_back_and_ends(
     scene.simulator.set_profiles(profiles(80))
     scene.in_flight_at_kills = scene.slots
     scene.signal_worker("w1", signal.SIGTERM)
-    scene.wait(lambda: not scene.pid("w1"), timeout_s=15)
+    scene.wait(lambda: not scene.pid("w1"), timeout_s=20)
     assert scene.sql(IN_HAND) == [(0, scene.slots)]
     assert scene.wait_for_end(bakeoff_id) == "concluded"
     found = judged(scene, bakeoff_id, fault="04 SIGTERM, overtime", same_as=N)

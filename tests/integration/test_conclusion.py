@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 
 from evalq.conclusion import conclude, conclude_paused, result_of
 from evalq.definitions.judge import SimulatedJudge
+from evalq.embedded.processes import wait_until
 from evalq.records import Verdict
 from evalq.store import bakeoffs
 from evalq.store.database import Database
@@ -167,3 +170,28 @@ def test_a_bake_off_whose_last_judge_is_paused_is_concluded_without_it(
     assert (result.state, result.is_partial) == ("concluded", True)
     assert result.runs[-1].excluded == "paused: 401, set XAI_API_KEY"
     assert sql("SELECT id FROM eval_runs") == [(first,)]
+
+
+def test_a_conclusion_that_had_to_wait_is_not_dated_before_what_it_waited_for(
+    db: Database,
+    sql: Sql,
+    record: Callable[..., int],
+    job_ids: Ids,
+    run_ids: Ids,
+    end_job: Callable[..., None],
+) -> None:
+    bakeoff_id = record(1)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with psycopg.connect(db.url) as holder, ThreadPoolExecutor() as pool:
+        holder.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended('conclude:' || %s::text, 0))", [bakeoff_id]
+        )
+        concluded = pool.submit(conclude, db, run_ids(bakeoff_id)[0])
+        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=30)
+        end_job(job_ids(bakeoff_id)[0])
+        holder.rollback()
+        assert concluded.result()
+    dated = (
+        "SELECT e.finished_at >= o.finished_at, b.concluded_at >= o.finished_at FROM eval_runs e, outcomes o"
+    )
+    assert sql(f"{dated}, bakeoffs b") == [(True, True)]

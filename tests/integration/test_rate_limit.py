@@ -156,6 +156,30 @@ def test_a_queue_longer_than_a_slot_may_wait_gives_the_slot_back(
     assert waits == pytest.approx([10, 20], abs=SLACK)
 
 
+def test_a_permit_for_too_late_keeps_no_place(broker: Broker, judge: Judge, valkey: "redis.Redis") -> None:
+    slow = judge(rpm=6.0)  # one in ten seconds
+    key = f"evalq:gate:{slow.gate}"
+    gatekeeper = Gatekeeper(broker, sleep=lambda _: valkey.hdel(key, "closed_until"))
+    gatekeeper.failed(gatekeeper.take(slow, prompt()), ProviderFault("rate", "slow down", retry_after_s=15.0))
+    with pytest.raises(PutBack, match="closed for 10 s"):
+        gatekeeper.take(slow, prompt())
+    assert valkey.zcard(f"{key}:calls") == 0
+
+
+def test_who_stops_waiting_gives_back_only_what_was_granted(
+    broker: Broker, gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    def wake(_: float) -> None:
+        raise PutBack("the worker is stopping")
+
+    narrow = judge(concurrency=1, input_tpm=6000)
+    gatekeeper.take(narrow, prompt())
+    taken = valkey.hget(f"evalq:gate:{narrow.gate}", "next.input")
+    with pytest.raises(PutBack, match="stopping"):
+        Gatekeeper(broker, sleep=wake).take(narrow, prompt())
+    assert valkey.hget(f"evalq:gate:{narrow.gate}", "next.input") == taken
+
+
 def test_limits_are_learned_from_headers(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
     permit = gatekeeper.take(judge(), prompt())
     gatekeeper.answered(permit, answered(rate_hints=RateHints(rpm=60.0)))
@@ -194,6 +218,28 @@ def test_a_failing_probe_opens_the_breaker_for_longer(
     assert float(valkey.hget(key, "cool_down") or 0) == 10_000
 
 
+def test_calls_under_way_when_the_breaker_opens_do_not_keep_it_open_for_longer(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    for permit in [gatekeeper.take(judge(), prompt()) for _ in range(15)]:
+        gatekeeper.failed(permit, ProviderFault("transient", "overloaded"))
+    assert float(valkey.hget(f"evalq:gate:{judge().gate}", "cool_down") or 0) == 5_000
+
+
+@pytest.mark.parametrize("kind", ["permanent", "never made"])
+def test_a_probe_that_says_nothing_of_the_provider_leaves_the_next_one_to_try(
+    kind: str, gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
+) -> None:
+    valkey.hset(f"evalq:gate:{judge().gate}", "open_until", 1)
+    probe = gatekeeper.take(judge(), prompt())
+    if kind == "permanent":
+        gatekeeper.failed(probe, ProviderFault("permanent", "bad request"))
+    else:
+        gatekeeper.give_back(probe)
+    gatekeeper.take(judge(), prompt())
+    assert waits == []
+
+
 def test_mistakes_of_the_caller_do_not_open_the_breaker(
     gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
@@ -211,6 +257,14 @@ def test_a_provider_has_a_budget_of_retries_that_successes_refill(
     assert not gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate)
     gatekeeper.answered(gatekeeper.take(judge(), prompt()), answered())
     assert gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate)
+
+
+def test_a_call_that_was_never_made_costs_no_retry(
+    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    valkey.set("evalq:retries:simulated", 1)
+    gatekeeper.give_back(gatekeeper.take(judge(), prompt()))
+    assert valkey.get("evalq:retries:simulated") == "1"
 
 
 def test_without_a_broker_there_is_no_permit(judge: Judge) -> None:
