@@ -1,7 +1,7 @@
 """How two judges differ on the same cases: the difference, its interval, its p, and what would settle it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import cast
@@ -9,10 +9,19 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from evalq.stats.comparison import PairCounts, cases_needed, mcnemar_exact, paired_counts, tango
+from evalq.stats.comparison import (
+    PairCounts,
+    PairedDifference,
+    cases_needed,
+    mcnemar_exact,
+    paired_counts,
+    tango,
+)
 
 ALPHA = 0.05
-EXACT, BY_MEANS = "tango_mcnemar", "case_means_t"
+EXACT, BY_MEANS = "tango_mcnemar", "case_means_tango_t"
+
+_tango_of_sums: Callable[..., PairedDifference] = tango  # its formulas hold for sums that are no counts
 
 _NO_DIFFERENCE = 1e-9  # what rounding leaves of a mean that is zero
 
@@ -80,24 +89,27 @@ def of_counts(counts: PairCounts) -> Difference:
 def of_case_means(gaps: npt.NDArray[np.float64]) -> Difference:
     """Several samples a case: the mean of the cases' differences, each case a cluster of its samples.
 
-    Student's t on the CR1 error, with one case more that went fully each way: the adjustment of Bonett and
-    Price 2012, doi.org/10.3102/1076998611411915, without which judges that never differed would be equal
-    beyond doubt. At one sample a case it is about as wide as Tango's interval.
+    The interval is Tango's with the sums of gains and of losses for his counts: his own where cases flip
+    whole, and cautious between, for a gap varies no more than a whole flip as often as the gap is large. The
+    p is Student's on the CR1 error with one case more that went fully each way (Bonett and Price 2012,
+    doi.org/10.3102/1076998611411915). The interval of that test is not used: where little flips it is up to
+    a quarter narrower than Tango's, and called a drop of the margin harmless twice as often as it may.
     """
     # Imported here because it takes 0.2 s, which a comparison of single verdicts need not wait for.
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     n, smoothed = len(gaps), np.append(gaps, [1.0, -1.0])
-    centre, error = float(smoothed.mean()), float(smoothed.std(ddof=1)) / math.sqrt(n + 2)
-    margin = float(stdtrit(n + 1, 1 - ALPHA / 2)) * error
+    error = float(smoothed.std(ddof=1)) / math.sqrt(n + 2)
+    gained, lost = float(gaps[gaps > 0].sum()), float(-gaps[gaps < 0].sum())
+    _, low, high = _tango_of_sums(gained, lost, n)
     return Difference(
         n,
         int((gaps > 0).sum()),
         int((gaps < 0).sum()),
         float(gaps.mean()),
-        max(-1.0, centre - margin),
-        min(1.0, centre + margin),
-        2 * float(stdtr(n + 1, -abs(centre) / error)),
+        low,
+        high,
+        2 * float(stdtr(n + 1, -abs(float(smoothed.mean())) / error)),
         float((gaps if n > 1 else smoothed).var(ddof=1)),
         BY_MEANS,
     )

@@ -130,8 +130,8 @@ def stratified_n(strata: Sequence[tuple[float, float]]) -> float:
     """At which n a plain rate would vary as much as the mean over these strata, each of (n, rate).
 
     Each stratum's variance is taken at (k + 1) / (n + 2), so that one where all passed has some. Simulated
-    for 2 to 15 strata of 1 to 500 cases the interval at this n covers 0.94 or more; putting the strata's own
-    Wilson intervals together (MOVER) covers 0.85 where they are small, for each is pulled to the middle.
+    for 2 to 15 strata of 1 to 500 cases, the interval at this n covered 0.939 at the lowest; the strata's
+    own Wilson intervals put together (MOVER) covered 0.85 where strata are small: each is pulled inwards.
     """
     smoothed = [((n * rate + 1) / (n + 2), n) for n, rate in strata]
     mean = math.fsum(rate for rate, _ in smoothed) / len(strata)

@@ -48,7 +48,7 @@ def test_one_judge_twice_is_compared_by_the_means_of_its_samples(baked: Any) -> 
     done = baked.run("compare", "1:good", "last:good", "--json")
     document = json.loads(done.stdout)
     assert done.returncode == document["exit_code"]
-    assert (document["method"], document["warnings"]) == ("case_means_t", ["1 and 3 samples a case"])
+    assert (document["method"], document["warnings"]) == ("case_means_tango_t", ["1 and 3 samples a case"])
 
 
 def test_kappa_is_printed_and_stored_across_bake_offs(baked: Any) -> None:

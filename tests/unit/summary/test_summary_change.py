@@ -49,7 +49,7 @@ def test_the_difference_is_the_second_minus_the_first_with_flips_by_case() -> No
 
 def test_several_samples_are_compared_by_case_means() -> None:
     change = changed(side("ppff", samples=2), side("pf"))
-    assert (change.found.n, change.found.method, change.found.diff) == (2, "case_means_t", 0.0)
+    assert (change.found.n, change.found.method, change.found.diff) == (2, "case_means_tango_t", 0.0)
 
 
 def test_only_cases_of_the_same_content_are_compared_and_the_others_are_named() -> None:
