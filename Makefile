@@ -39,6 +39,9 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.simulator
 	$(PY) -m benchmarks.throughput
 	$(PY) -m benchmarks.limits
+	$(PY) -m benchmarks.statistics
+	$(PY) -m benchmarks.intervals
+	$(PY) -m benchmarks.coverage
 
 wheel: $(STAMP)
 	$(PY) -m pip wheel --quiet --no-deps -w dist .

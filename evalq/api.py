@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalq import bakeoff
+from evalq import bakeoff, holdout
 from evalq.definitions.task import ScorerMode
 from evalq.results import BakeOffResult, Progress, RunResult
 from evalq.session import Session, open_session
@@ -41,7 +41,7 @@ class BakeOff:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One flat dictionary per judge, ready for a data frame."""
-        nested = {"errors", "per_stratum", "metrics"}
+        nested = {"errors", "per_stratum", "metrics", "macro", "pass_k"}
         return [
             {"bakeoff_id": self.id, "task": self.result.task, "eval_set": self.result.eval_set}
             | {name: value for name, value in asdict(run).items() if name not in nested}
@@ -60,22 +60,28 @@ def bake_off(
     samples: int = 1,
     seed: int = 0,
     max_cost_usd: Decimal | float | str | None = None,
+    final_decision: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BakeOff:
     """Run judges on a task and compare them; returns when the last answer is graded.
 
     Plain and synchronous: usable in a notebook, with or without a running event loop. Settings come from the
-    environment and evalq.yaml as for the command line; KeyboardInterrupt pauses the bake-off.
+    environment and evalq.yaml as for the command line; KeyboardInterrupt pauses the bake-off. A holdout is
+    refused but for a final decision, which goes on record for good.
     """
     cwd = Path.cwd()
     settings, root = load_settings(cwd, os.environ), project_root(cwd)
-    request = bakeoff.Request(task, eval_set, judges, scorer, grader_model, samples, seed)
+    look: holdout.Purpose | None = "final-decision" if final_decision else None
+    request = bakeoff.Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
     plan = bakeoff.prepare(request, settings, root)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
     with open_session(settings, fleet=True) as session:
         broker = session.broker()
         bakeoff_id = bakeoff.start(session, broker, plan, cap_usd=cap_usd, root=root)
-        return BakeOff(_follow(session, broker, bakeoff_id, on_progress or _ignore))
+        result = _follow(session, broker, bakeoff_id, on_progress or _ignore)
+        if plan.look:
+            holdout.complete_files(session.db, root)
+        return BakeOff(result)
 
 
 def _follow(

@@ -1,32 +1,31 @@
 """One bake-off from request to result: load, plan, record, publish, follow."""
 
-import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
-from evalq import conclusion, enqueue, recovery
+from evalq import conclusion, enqueue, holdout, recovery
 from evalq.broker import Broker
 from evalq.catalogue import Catalogue, catalogue, pick, resolve
-from evalq.definitions.files import load_evalset, load_task
+from evalq.commit import commit_sha
+from evalq.definitions.files import file_sha256, load_evalset, load_task, shown
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import JudgeConfig
-from evalq.definitions.lookup import find_evalset, find_task
+from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
 from evalq.grading.judge_model import check_rubric
-from evalq.holdout import refuse_holdout
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
-from evalq.results import BakeOffResult, BakeOffState, Progress
+from evalq.results import BakeOffResult, BakeOffState, CiMethod, Progress
 from evalq.session import Session
 from evalq.settings import Settings
 from evalq.store import bakeoffs, calls, retries
-from evalq.store.database import Database
+from evalq.store.database import Connection, Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
 
@@ -54,13 +53,16 @@ class Request:
     seed: int = 0
     allow_unpriced: bool = False
     only_first_case: bool = False
+    look: holdout.Purpose | None = None
+    """Why a holdout may be looked at; final-decision or drift_check. Any other set needs no reason."""
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     """Load and check everything, and price it; nothing is touched but files."""
     task = apply_scorer(load_task(find_task(request.task, root)), request.scorer, request.grader_model)
-    loaded = load_evalset(find_evalset(request.eval_set, task.name, root))
-    refuse_holdout(loaded.evalset.name)
+    path = find_evalset(request.eval_set, task.name, root)
+    loaded = load_evalset(path)
+    _check_look(request, path, eval_set=loaded.evalset.name, task=task, root=root)
     problems = check_fit(task, loaded)
     if problems:
         raise InputError(*problems)
@@ -72,7 +74,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
         refuse_unpriced([*judges, *graders])
-    return make_plan(
+    plan = make_plan(
         task,
         loaded.evalset.model_copy(update={"cases": cases}),
         judges,
@@ -80,19 +82,41 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         seed=_seed(request),
         samples=_samples(request),
     )
+    if not holdout.is_holdout(plan.evalset.name):
+        return plan
+    return replace(plan, look=request.look, set_sha256=file_sha256(path))
 
 
 def start(
     session: Session, broker: Broker, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off"
 ) -> int:
-    """Record the bake-off, then publish its first jobs; return its id."""
-    refuse_over_cap(plan, cap_usd)
-    _set_daily_caps(session)
-    bakeoff_id = bakeoffs.record(
-        session.db,
-        plan,
-        bakeoffs.Terms(cap_usd, run_type, _git_sha(root), session.settings.ambiguous_repeats),
+    """Record a bake-off and publish its first jobs; return its id."""
+    terms = bakeoffs.Terms(
+        cap_usd, plan.look or run_type, commit_sha(root), session.settings.ambiguous_repeats
     )
+    return launch(session, broker, plan, terms=terms, root=root)
+
+
+def launch(
+    session: Session,
+    broker: Broker,
+    plan: Plan,
+    *,
+    terms: bakeoffs.Terms,
+    root: Path,
+    beside: Callable[[Connection, int], None] | None = None,
+) -> int:
+    """Log a look at a holdout, record the bake-off, then publish its first jobs; return its id.
+
+    What `beside` writes for its id is in the transaction that records it.
+    """
+    refuse_over_cap(plan, terms.cap_usd)
+    _set_daily_caps(session)
+    uid = holdout.admit(session.db, root, plan, run_type=terms.run_type)
+    with session.db.transaction() as tx:
+        bakeoff_id = bakeoffs.add(tx, plan, replace(terms, uid=uid))
+        if beside is not None:
+            beside(tx, bakeoff_id)
     enqueue.open_chords(session.db, broker, bakeoff_id)
     enqueue.pump_all(session.db, broker)
     return bakeoff_id
@@ -194,9 +218,24 @@ def exit_code(result: BakeOffResult) -> int:
     return 3 if result.is_partial else 0
 
 
-def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
+def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> BakeOffResult:
     """What a bake-off has come to."""
-    return conclusion.result_of(db, bakeoff_id)
+    return conclusion.result_of(db, bakeoff_id, ci=ci)
+
+
+def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig, root: Path) -> None:
+    """The guard of holdouts; their names are those of their files, so that none hides behind another."""
+    if path.stem != eval_set and (holdout.is_holdout(path.stem) or holdout.is_holdout(eval_set)):
+        raise InputError(
+            Problem(f"a holdout has the name of its file, not {eval_set!r}", "change its name:", shown(path))
+        )
+    holdout.check_look(
+        eval_set,
+        task=task.name,
+        judges=request.judges,
+        purpose=request.look,
+        other_sets=list(list_evalsets(task.name, root)),
+    )
 
 
 def _graders(
@@ -241,19 +280,3 @@ def _seed(request: Request) -> int:
     if not 0 <= request.seed < 2**63:
         raise InputError(Problem(f"--seed {request.seed} is out of range", "give 0 to 2^63 - 1"))
     return request.seed
-
-
-def _git_sha(root: Path) -> str | None:
-    """The commit of the user's project, to find its prompts again; None outside a repository."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the user's own git, wherever it is
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None

@@ -3,10 +3,11 @@
 import dataclasses
 import json
 
+from evalq import holdout
 from evalq.evidence import BakeOffRow
 from evalq.failpoints import failpoint
-from evalq.results import BakeOffResult, RunResult
-from evalq.store import bakeoffs
+from evalq.results import BakeOffResult, CiMethod, RunResult
+from evalq.store import bakeoffs, kappas
 from evalq.store.database import Connection, Database
 from evalq.store.verdicts import evidence
 from evalq.summary.numbers import summarise, summarise_run
@@ -40,9 +41,11 @@ def conclude_paused(db: Database, bakeoff_id: int) -> None:
             _write_bakeoff(tx, bakeoff_id)
 
 
-def result_of(db: Database, bakeoff_id: int) -> BakeOffResult:
-    """A bake-off's result as of now; of a concluded one it is what was written then."""
-    return summarise(bakeoffs.get(db, bakeoff_id), bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id))
+def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> BakeOffResult:
+    """A bake-off's result as of now; of a concluded one it is what was written then, for the same `ci`."""
+    bakeoff = bakeoffs.get(db, bakeoff_id)
+    result = summarise(bakeoff, bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id), ci=ci)
+    return holdout.annotate(db, bakeoff, result)
 
 
 def _has_open_jobs(tx: Connection, run_id: int) -> bool:
@@ -78,23 +81,8 @@ def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
     result = summarise(bakeoff, bakeoffs.runs(tx, bakeoff_id), evidence(tx, bakeoff_id))
     ids = {run.judge: run.run_id for run in result.runs}
     tx.run("drop_kappas", run_ids=list(ids.values()))  # a second conclusion may rank, and so pair, otherwise
-    for pair in result.kappa:
-        # A constant rater has no κ; the column wants a number, and `degenerate` says it is none.
-        kappa = pair.kappa if pair.kappa is not None else 1.0 if _always_agree(pair.ac1) else 0.0
-        tx.run(
-            "add_kappa",
-            a=ids[pair.a],
-            b=ids[pair.b],
-            kappa=kappa,
-            n=pair.n,
-            ac1=pair.ac1,
-            degenerate=pair.degenerate,
-        )
-    bakeoffs.conclude(tx, bakeoff_id, result.to_dict())
-
-
-def _always_agree(ac1: float | None) -> bool:
-    return ac1 is not None and ac1 >= 1.0
+    kappas.keep(tx, result.kappa, ids)
+    bakeoffs.conclude(tx, bakeoff_id, holdout.close_bakeoff(tx, bakeoff, result).to_dict())
 
 
 def _bakeoff(tx: Connection, bakeoff_id: int) -> BakeOffRow:

@@ -45,6 +45,10 @@ class Plan:
     estimate_usd: Decimal
     worst_usd: Decimal
     prices_as_of: str | None = None
+    look: str | None = None
+    """Why a holdout is looked at: the run type of the bake-off."""
+    set_sha256: str | None = None
+    """Of the bytes of a holdout's file."""
 
     def window(self, judge: JudgeConfig) -> int:
         """Messages out at once for a judge's gate: about twenty seconds of its limits."""

@@ -82,6 +82,10 @@ FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 -- The runs of a bake-off in the order its judges were named.
 SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
 
+-- run_judges --
+-- Which snapshot of its judge each run of a bake-off was given.
+SELECT judge, judge_sha FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
+
 -- run --
 -- One run, to conclude it.
 SELECT id, bakeoff_id, state, n_jobs FROM runs WHERE id = %(run_id)s;
@@ -372,9 +376,13 @@ FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s
 ON CONFLICT (id) DO NOTHING;
 
 -- add_kappa --
--- The agreement of two runs of a bake-off.
+-- The agreement of two runs, over what was kept of it; nothing for a run without a row.
+WITH turned AS (
+    DELETE FROM eval_kappa WHERE eval_run_id_a = %(b)s AND eval_run_id_b = %(a)s
+)
 INSERT INTO eval_kappa (eval_run_id_a, eval_run_id_b, kappa, n, ac1, degenerate)
-VALUES (%(a)s, %(b)s, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s)
+SELECT a.id, b.id, %(kappa)s, %(n)s, %(ac1)s, %(degenerate)s FROM eval_runs a, eval_runs b
+WHERE a.id = %(a)s AND b.id = %(b)s FOR KEY SHARE OF a, b
 ON CONFLICT (eval_run_id_a, eval_run_id_b) DO UPDATE
 SET kappa = excluded.kappa, n = excluded.n, ac1 = excluded.ac1, degenerate = excluded.degenerate;
 
@@ -709,11 +717,12 @@ WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND b.state <> '
 GROUP BY b.id HAVING bool_and(r.state = 'concluded' OR b.state = 'running' AND r.state = 'paused') ORDER BY b.id;
 
 -- stray_kappas --
--- fsck: agreement of runs that never met in a bake-off.
+-- fsck: agreement of runs that never answered the same cases of the same task.
 SELECT a.bakeoff_id, a.id, a.judge_model AS judge, b.judge_model AS other, b.bakeoff_id AS other_id
 FROM eval_kappa k JOIN eval_runs a ON a.id = k.eval_run_id_a JOIN eval_runs b ON b.id = k.eval_run_id_b
+JOIN bakeoffs ours ON ours.id = a.bakeoff_id JOIN bakeoffs theirs ON theirs.id = b.bakeoff_id
 WHERE (%(bakeoff_id)s::bigint IS NULL OR %(bakeoff_id)s IN (a.bakeoff_id, b.bakeoff_id))
-  AND a.bakeoff_id <> b.bakeoff_id ORDER BY a.id, b.id;
+  AND (ours.task_name, ours.eval_set_sha) <> (theirs.task_name, theirs.eval_set_sha) ORDER BY a.id, b.id;
 
 -- compared_bakeoffs --
 -- fsck: concluded bake-offs in which judges can agree.
@@ -736,6 +745,24 @@ FROM (
 SELECT a.judge_model AS a, b.judge_model AS b, k.kappa, k.n, k.degenerate
 FROM eval_kappa k JOIN eval_runs a ON a.id = k.eval_run_id_a JOIN eval_runs b ON b.id = k.eval_run_id_b
 WHERE a.bakeoff_id = %(bakeoff_id)s AND b.bakeoff_id = %(bakeoff_id)s ORDER BY a.id, b.id;
+
+-- case_contents --
+-- The cases of an evalset snapshot with a mark of what is in each, in order.
+SELECT case_id, md5(body::text) AS content FROM cases WHERE eval_set_sha = %(eval_set_sha)s ORDER BY ordinal;
+
+-- past_tallies --
+-- The verdict counts of a task's latest bake-offs of several judges, case by case.
+WITH latest AS (
+    SELECT b.id FROM bakeoffs b WHERE b.task_name = %(task)s AND b.state = 'concluded'
+      AND (SELECT count(*) FROM eval_runs e WHERE e.bakeoff_id = b.id AND e.excluded IS NULL) > 1
+    ORDER BY b.id DESC LIMIT %(limit)s
+), tallies AS (
+    SELECT o.run_id, o.case_id, count(*) AS graded, count(*) FILTER (WHERE o.verdict = 'passed') AS passed
+    FROM outcomes o JOIN latest ON latest.id = o.bakeoff_id WHERE o.verdict <> 'errored' GROUP BY o.run_id, o.case_id
+)
+SELECT r.bakeoff_id, r.judge, array_agg(t.case_id) AS cases, array_agg(t.graded) AS graded,
+       array_agg(t.passed) AS passed
+FROM runs r JOIN tallies t ON t.run_id = r.id GROUP BY r.id ORDER BY r.bakeoff_id, r.id;
 
 -- lock_idle_jobs --
 -- Of some jobs those in nobody's hands, kept so until the transaction ends; what is being changed now is passed over.
@@ -836,9 +863,10 @@ FROM (
 DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s);
 
 -- drop_stray_kappas --
--- Forget the agreement of runs that never met in a bake-off.
-DELETE FROM eval_kappa k USING eval_runs a, eval_runs b
-WHERE a.id = k.eval_run_id_a AND b.id = k.eval_run_id_b AND a.bakeoff_id <> b.bakeoff_id AND a.bakeoff_id = %(bakeoff_id)s;
+-- Forget the agreement of runs that never answered the same cases of the same task.
+DELETE FROM eval_kappa k USING eval_runs a, eval_runs b, bakeoffs ours, bakeoffs theirs
+WHERE a.id = k.eval_run_id_a AND b.id = k.eval_run_id_b AND ours.id = a.bakeoff_id AND theirs.id = b.bakeoff_id
+  AND (ours.task_name, ours.eval_set_sha) <> (theirs.task_name, theirs.eval_set_sha) AND ours.id = %(bakeoff_id)s;
 
 -- forget_eval_runs --
 -- Forget the rows of some runs; what no outcome can tell again is returned.
@@ -866,3 +894,247 @@ WHERE b.id = %(bakeoff_id)s AND b.state = 'concluded' AND EXISTS (
 UPDATE bakeoffs b SET state = 'running'
 WHERE b.id = %(bakeoff_id)s AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bakeoff_id = b.id AND r.state = 'running')
 RETURNING id;
+
+-- lock_holdout_log --
+-- One line at a time in the holdout log of a task, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('holdout:' || %(task_name)s, 0));
+
+-- holdout_lines --
+-- The holdout log of a task.
+SELECT seq, line, prev_hash, hash FROM holdout_log WHERE task_name = %(task_name)s ORDER BY seq;
+
+-- add_holdout_line --
+-- One more line; lock_holdout_log goes first, in a statement of its own.
+INSERT INTO holdout_log (task_name, seq, line, prev_hash, hash)
+VALUES (%(task_name)s, %(seq)s, %(line)s, %(prev_hash)s, %(hash)s);
+
+-- holdout_head --
+-- The last line of a task's holdout log, by number and hash.
+SELECT seq, hash FROM holdout_log WHERE task_name = %(task_name)s ORDER BY seq DESC LIMIT 1;
+
+-- holdout_tasks --
+-- The tasks that have a holdout log.
+SELECT DISTINCT task_name FROM holdout_log ORDER BY task_name;
+
+-- looked_bakeoffs --
+-- The bake-offs of some looks, with how they stand.
+SELECT id, uid::text AS uid, state FROM bakeoffs WHERE uid = ANY(%(uids)s::uuid[]);
+
+-- labelled_answers --
+-- Every job of a bake-off with the grader's verdict on its answer, in case order.
+SELECT j.id AS job_id, r.judge, j.case_id, j.sample, c.stratum, o.verdict
+FROM runs r JOIN jobs j ON j.run_id = r.id JOIN bakeoffs b ON b.id = r.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+LEFT JOIN outcomes o ON o.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY c.ordinal, r.id, j.sample;
+
+-- human_labels --
+-- What people said of a bake-off's answers.
+SELECT l.job_id, l.labeller, l.passed
+FROM runs r JOIN jobs j ON j.run_id = r.id JOIN human_labels l ON l.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY l.job_id, l.labeller;
+
+-- keep_human_labels --
+-- Labels of people, each in place of what its labeller said before.
+INSERT INTO human_labels (job_id, labeller, passed)
+SELECT * FROM unnest(%(job_ids)s::bigint[], %(labellers)s::text[], %(passed)s::boolean[])
+ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now();
+
+-- answer_texts --
+-- What was asked, expected and answered in some jobs.
+SELECT j.id AS job_id, c.body::text AS body, k.answer
+FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+LEFT JOIN completions k ON k.job_id = j.id WHERE j.id = ANY(%(job_ids)s);
+
+-- run_place --
+-- The bake-off and the judge of a run.
+SELECT bakeoff_id, judge FROM runs WHERE id = %(run_id)s;
+
+-- add_drift_checks --
+-- One check per run of a bake-off.
+INSERT INTO drift_checks (run_id, rule) SELECT id, %(rule)s FROM runs WHERE bakeoff_id = %(bakeoff_id)s
+ON CONFLICT DO NOTHING;
+
+-- ripe_drift_checks --
+-- Undecided checks whose run, or whose confirmation, has come to its end.
+SELECT run_id FROM drift_checks
+WHERE decided_at IS NULL AND run_is_over(coalesce(confirm_run_id, run_id)) ORDER BY run_id;
+
+-- lock_drift_series --
+-- One decision on a judge and set at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended(concat_ws('/', 'drift', b.task_name, b.eval_set_name, r.judge), 0))
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s;
+
+-- drift_check --
+-- A check that is not decided, with what its run was given.
+SELECT c.run_id, c.rule, c.confirm_run_id, c.numbers, r.judge, r.judge_sha, b.id AS bakeoff_id, b.uid, b.task_name,
+       b.eval_set_name, b.scorer_mode, b.grader_model, b.task_sha, b.eval_set_sha, b.grader_sha, b.cap_usd, b.spent_usd,
+       b.git_sha, b.ambiguous_repeats, (SELECT count(*) FROM runs o WHERE o.bakeoff_id = b.id) AS n_judges
+FROM drift_checks c JOIN runs r ON r.id = c.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+WHERE c.run_id = %(run_id)s AND c.decided_at IS NULL AND run_is_over(coalesce(c.confirm_run_id, c.run_id));
+
+-- run_end --
+-- How a run ended: with its row, without a rank, or not at all.
+SELECT r.state, r.pause_reason, b.state AS bakeoff_state, b.stop_reason, e.excluded
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id LEFT JOIN eval_runs e ON e.id = r.id WHERE r.id = %(run_id)s;
+
+-- baseline_runs --
+-- Earlier runs a check may be held against, newest first: the same judge, cases and scorer, mostly without errors.
+SELECT e.id, b.task_sha FROM eval_runs e JOIN bakeoffs b ON b.id = e.bakeoff_id
+WHERE e.task_name = %(task_name)s AND e.judge_model = %(judge)s AND e.run_type IN ('drift_check', 'final-decision')
+  AND e.eval_set_name = %(eval_set_name)s AND b.eval_set_sha = %(eval_set_sha)s AND e.scorer_mode = %(scorer_mode)s
+  AND e.judge_for_scoring IS NOT DISTINCT FROM %(grader_model)s AND e.excluded IS NULL AND e.id < %(run_id)s
+  AND 2 * e.n_error <= e.n_pass + e.n_fail + e.n_error AND e.started_at >= %(since)s
+ORDER BY e.id DESC LIMIT %(limit)s;
+
+-- accepted_baseline --
+-- The run somebody accepted last for a judge and set.
+SELECT a.id, a.run_id, a.accepted_at, b.eval_set_sha, b.task_sha
+FROM drift_baselines a JOIN runs r ON r.id = a.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+WHERE a.task_name = %(task_name)s AND a.eval_set_name = %(eval_set_name)s AND a.judge = %(judge)s
+ORDER BY a.id DESC LIMIT 1;
+
+-- case_passes --
+-- How often each case passed in some runs, and how many of its first samples were graded.
+SELECT run_id, case_id, count(*) FILTER (WHERE verdict = 'passed') AS passes,
+       count(*) FILTER (WHERE verdict <> 'errored') AS graded
+FROM outcomes WHERE run_id = ANY(%(run_ids)s) AND sample <= %(samples)s GROUP BY run_id, case_id ORDER BY run_id, case_id;
+
+-- provider_facts --
+-- What the provider shows of itself in some runs: the version that answers, how fast, for how much.
+SELECT j.run_id, array_agg(DISTINCT k.model) FILTER (WHERE k.model IS NOT NULL) AS models,
+       percentile_disc(0.5) WITHIN GROUP (ORDER BY k.latency_ms) AS p50_latency_ms, avg(k.cost_usd) AS cost_per_case_usd
+FROM jobs j JOIN completions k ON k.job_id = j.id
+WHERE j.run_id = ANY(%(run_ids)s) AND j.sample = 1 GROUP BY j.run_id;
+
+-- detector_state --
+-- The evidence the detector has gathered since a baseline was accepted.
+SELECT c.numbers FROM drift_checks c
+WHERE c.rule = 'sequential' AND c.decided_at IS NOT NULL AND c.numbers ? 'level'
+  AND (c.numbers ->> 'baseline_id')::bigint = %(baseline_id)s
+ORDER BY c.decided_at DESC, c.run_id DESC LIMIT 1;
+
+-- start_confirmation --
+-- A watch whose fresh repeats are under way.
+UPDATE drift_checks SET verdict = 'watch', numbers = %(numbers)s::jsonb,
+       confirm_run_id = (SELECT id FROM runs WHERE bakeoff_id = %(bakeoff_id)s)
+WHERE run_id = %(run_id)s AND decided_at IS NULL;
+
+-- decide_drift_check --
+-- The end of a check; the clock, not the transaction's start, puts decisions in order.
+UPDATE drift_checks SET verdict = %(verdict)s, numbers = %(numbers)s::jsonb, decided_at = clock_timestamp()
+WHERE run_id = %(run_id)s AND decided_at IS NULL;
+
+-- drift_episode --
+-- The first of the unbroken line of checks that came to the same verdict, and how many days it has lasted.
+WITH line AS (
+    SELECT c.run_id, c.verdict, c.decided_at FROM drift_checks c JOIN runs r ON r.id = c.run_id
+    JOIN bakeoffs b ON b.id = r.bakeoff_id
+    WHERE b.task_name = %(task_name)s AND b.eval_set_name = %(eval_set_name)s AND r.judge = %(judge)s
+      AND c.rule = %(rule)s AND c.decided_at IS NOT NULL
+)
+SELECT run_id, floor(extract(epoch FROM clock_timestamp() - decided_at) / 86400)::int AS days FROM line
+WHERE verdict = %(verdict)s
+  AND decided_at > coalesce((SELECT max(decided_at) FROM line WHERE verdict <> %(verdict)s), '-infinity')
+ORDER BY decided_at, run_id LIMIT 1;
+
+-- evalset_cases --
+-- The cases of an evalset snapshot in order.
+SELECT body::text AS body FROM cases WHERE eval_set_sha = %(eval_set_sha)s ORDER BY ordinal;
+
+-- acceptable_run --
+-- A concluded run, to be accepted as a baseline.
+SELECT e.id, e.task_name, e.eval_set_name, e.judge_model AS judge, e.n_pass, e.n_fail, e.n_error, e.accuracy, e.excluded
+FROM eval_runs e WHERE e.id = %(run_id)s;
+
+-- add_baseline --
+-- A run somebody accepts as how its judge should be.
+INSERT INTO drift_baselines (run_id, task_name, eval_set_name, judge)
+SELECT id, task_name, eval_set_name, judge_model FROM eval_runs WHERE id = %(run_id)s RETURNING id;
+
+-- try_lock_schedules --
+-- One opener of scheduled checks at a time, until the transaction ends; false: another is at it.
+SELECT pg_try_advisory_xact_lock(hashtextextended('schedules', 0)) AS got;
+
+-- add_tick --
+-- The instant a schedule was due; no row when it is known already.
+INSERT INTO drift_ticks (schedule, tick, bakeoff_id, problem)
+VALUES (%(schedule)s, %(tick)s, %(bakeoff_id)s, %(problem)s) ON CONFLICT DO NOTHING RETURNING tick;
+
+-- tick --
+-- Whether a schedule's instant is known.
+SELECT bakeoff_id, problem FROM drift_ticks WHERE schedule = %(schedule)s AND tick = %(tick)s;
+
+-- checks_under_way --
+-- How many checks that a schedule opened are still moving towards their verdict.
+SELECT count(*) AS n FROM drift_ticks t JOIN runs r ON r.bakeoff_id = t.bakeoff_id
+JOIN drift_checks c ON c.run_id = r.id JOIN runs k ON k.id = coalesce(c.confirm_run_id, c.run_id)
+JOIN bakeoffs b ON b.id = k.bakeoff_id
+WHERE t.schedule = %(schedule)s AND c.decided_at IS NULL AND b.state IN ('running', 'concluded');
+
+-- checks_of --
+-- The checks of a bake-off, in the order its judges were named.
+SELECT c.run_id, c.rule, c.verdict, c.confirm_run_id, c.numbers, c.decided_at, r.judge, k.bakeoff_id AS confirm_bakeoff_id
+FROM drift_checks c JOIN runs r ON r.id = c.run_id LEFT JOIN runs k ON k.id = c.confirm_run_id
+WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY c.run_id;
+
+-- recent_checks --
+-- The newest checks of every judge and set, newest first.
+SELECT * FROM (
+    SELECT b.task_name, b.eval_set_name, r.judge, c.run_id, c.rule, c.verdict, c.confirm_run_id, c.numbers, c.opened_at,
+           c.decided_at,
+           row_number() OVER (PARTITION BY b.task_name, b.eval_set_name, r.judge ORDER BY c.run_id DESC) AS place
+    FROM drift_checks c JOIN runs r ON r.id = c.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+    WHERE %(task_name)s::text IS NULL OR b.task_name = %(task_name)s
+) recent WHERE place <= %(limit)s ORDER BY task_name, eval_set_name, judge, run_id DESC;
+
+-- current_baselines --
+-- The accepted run of every judge and set.
+SELECT DISTINCT ON (task_name, eval_set_name, judge) id, run_id, task_name, eval_set_name, judge, accepted_at
+FROM drift_baselines WHERE %(task_name)s::text IS NULL OR task_name = %(task_name)s
+ORDER BY task_name, eval_set_name, judge, id DESC;
+
+-- add_alert --
+-- Raise an alert; no row when its event was raised before.
+INSERT INTO alerts (key, text, document) VALUES (%(key)s, %(text)s, %(document)s::jsonb)
+ON CONFLICT (key) DO NOTHING RETURNING id;
+
+-- open_deliveries --
+-- Alerts of the last day are to go to every channel there is.
+INSERT INTO alert_deliveries (alert_id, channel)
+SELECT a.id, channel FROM alerts a CROSS JOIN unnest(%(channels)s::text[]) AS channel
+WHERE a.raised_at > now() - interval '1 day' ON CONFLICT DO NOTHING;
+
+-- due_deliveries --
+-- How many deliveries to some channels could be tried now.
+SELECT count(*) AS n FROM alert_deliveries
+WHERE state = 'pending' AND not_before <= now() AND channel = ANY(%(channels)s);
+
+-- claim_delivery --
+-- Take one delivery in hand: nobody else tries it before its next turn, whose wait doubles from a quarter of a minute.
+UPDATE alert_deliveries d SET attempts = d.attempts + 1,
+       not_before = now() + least(interval '1 hour', interval '15 seconds' * 2 ^ least(d.attempts, 20))
+FROM (
+    SELECT alert_id, channel FROM alert_deliveries
+    WHERE state = 'pending' AND not_before <= now() AND channel = ANY(%(channels)s)
+    ORDER BY not_before LIMIT 1 FOR UPDATE SKIP LOCKED
+) next, alerts a
+WHERE d.alert_id = next.alert_id AND d.channel = next.channel AND a.id = d.alert_id
+RETURNING d.alert_id, d.channel, d.attempts, a.key, a.text, a.document, a.raised_at;
+
+-- end_delivery --
+-- A delivery that arrived, or what went wrong; after a day nobody needs it any more.
+UPDATE alert_deliveries d
+SET state = CASE WHEN %(error)s::text IS NULL THEN 'sent' WHEN a.raised_at < now() - interval '1 day' THEN 'failed'
+            ELSE 'pending' END,
+    sent_at = CASE WHEN %(error)s::text IS NULL THEN now() END, last_error = %(error)s
+FROM alerts a WHERE a.id = d.alert_id AND d.alert_id = %(alert_id)s AND d.channel = %(channel)s AND d.state = 'pending';
+
+-- alert_rows --
+-- The newest alerts with where they went.
+SELECT a.id, a.key, a.text, a.document, a.raised_at,
+       coalesce(jsonb_agg(jsonb_build_object('channel', d.channel, 'state', d.state, 'attempts', d.attempts,
+                'sent_at', d.sent_at, 'last_error', d.last_error) ORDER BY d.channel)
+                FILTER (WHERE d.channel IS NOT NULL), '[]') AS deliveries
+FROM alerts a LEFT JOIN alert_deliveries d ON d.alert_id = a.id GROUP BY a.id ORDER BY a.id DESC LIMIT %(limit)s;

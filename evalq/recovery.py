@@ -4,6 +4,7 @@ import logging
 
 from evalq.broker import Broker
 from evalq.conclusion import conclude, conclude_paused
+from evalq.drift.checks import advance
 from evalq.enqueue import pump_all
 from evalq.queues import call_queue
 from evalq.store import jobs
@@ -13,7 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
-    """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete."""
+    """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete.
+
+    Drift checks whose runs are concluded are decided.
+    """
     if returned := jobs.return_expired(db):
         log.info("reaped %s expired leases", returned)
     _return_messages(db, broker, lost_after_s)
@@ -22,6 +26,7 @@ def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
         conclude(db, row["id"])
     for row in db.rows("unconcluded_bakeoffs"):
         conclude_paused(db, row["id"])
+    advance(db, broker)
 
 
 def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:

@@ -9,21 +9,53 @@ from typing import Any, Literal
 SCHEMA = "evalq.bakeoff/1"
 
 BakeOffState = Literal["running", "paused", "capped", "cancelled", "concluded"]
+CiMethod = Literal["wilson", "clopper_pearson", "beta", "bootstrap"]
+
+FEW_CASES = 10
+"""Below it a 95 % interval is at least 29 points wide: too little to act on."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of n with its interval; all None when nothing was graded."""
+    """A share of n cases with its interval and how that was made; the numbers are None for n = 0."""
 
     n: int
     accuracy: float | None
     ci_low: float | None
     ci_high: float | None
+    method: str = "wilson"
+    few: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "few", self.n < FEW_CASES)
+
+
+@dataclass(frozen=True)
+class PassK:
+    """What k samples of a case come to, as means over the cases with so many graded; `skipped` had fewer.
+
+    `pass_hat_k` is the plain (c/n)^k, biased upwards; the other two are unbiased. An interval is a pair.
+    """
+
+    k: int
+    pass_at_k: float | None
+    pass_hat_k: float | None
+    pass_hat_k_unbiased: float | None
+    n_cases: int
+    skipped: int
+    pass_at_k_ci: tuple[float, float] | None = None
+    pass_hat_k_ci: tuple[float, float] | None = None
+    pass_hat_k_unbiased_ci: tuple[float, float] | None = None
+    ci_method: str = "wilson_by_case"
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One judge on the evalset. `excluded` says why it has no rank; None for a judge that has one."""
+    """One judge on the evalset. `excluded` says why it has no rank; None for a judge that has one.
+
+    `accuracy` pools all answers (micro); `macro` is the mean over strata, None when the cases have none.
+    `pass_k` is empty for one sample a case.
+    """
 
     run_id: int
     judge: str
@@ -46,6 +78,8 @@ class RunResult:
     per_stratum: Mapping[str, Rate] = field(default_factory=dict)
     metrics: Mapping[str, Rate] = field(default_factory=dict)
     excluded: str | None = None
+    macro: Rate | None = None
+    pass_k: tuple[PassK, ...] = ()
 
     @property
     def n_graded(self) -> int:
@@ -55,7 +89,11 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two judges on the cases both have a verdict for; `diff` is a minus b."""
+    """Two judges on the cases both have a verdict for; `diff` is a minus b.
+
+    `a_only` cases went better for a, `b_only` for b. `cases_needed` is about how many cases would separate
+    the two if the difference is as large as it looks; None when they are separated, or it is zero.
+    """
 
     a: str
     b: str
@@ -66,6 +104,10 @@ class Comparison:
     p: float
     p_holm: float
     separable: bool
+    a_only: int = 0
+    b_only: int = 0
+    cases_needed: int | None = None
+    method: str = "tango_mcnemar"
 
 
 @dataclass(frozen=True)
@@ -79,6 +121,8 @@ class Agreement:
     ac1: float | None
     degenerate: bool
     flag: str | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +159,8 @@ class BakeOffResult:
     n_jobs: int
     n_done: int
     prices_as_of: str | None = None
+    holdout_head: str | None = None
+    holdout_look: int | None = None
 
     @property
     def is_partial(self) -> bool:
@@ -127,17 +173,17 @@ class BakeOffResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The `evalq.bakeoff/1` document: money as strings, everything else as JSON has it."""
-        return {"schema": SCHEMA, **_plain(asdict(self)), "partial": self.is_partial}
+        return {"schema": SCHEMA, **plain(asdict(self)), "partial": self.is_partial}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Decimals as strings, tuples as lists, recursively."""
     if isinstance(value, Decimal):
         return _money(value)
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value
 
 

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from evalq.definitions.channel import Channel
 from evalq.definitions.files import load_located
 from evalq.definitions.json_text import load_json
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located
+from evalq.definitions.schedule import DriftSchedule
 from evalq.definitions.task import Definition
 from evalq.definitions.validation import validate
 from evalq.errors import InputError, Problem
@@ -64,6 +66,8 @@ class Settings(Definition):
     fleet: Fleet = Fleet()
     ambiguous_repeats: int = Field(default=1, ge=0, le=10)
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
+    drift: list[DriftSchedule] = Field(default=[])
+    alerts: list[Channel] = Field(default=[])
     data_dir: Annotated[Path, Field(strict=False)] | None = None
     spool_dir: Annotated[Path, Field(strict=False)] | None = None
     display: Literal["auto", "rich", "plain", "none"] = "auto"
@@ -188,6 +192,8 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _whole_number),
     "EVALQ_SPOOL_DIR": (("spool_dir",), _text),
     "EVALQ_JUDGES": (("judges",), _json),
+    "EVALQ_DRIFT": (("drift",), _json),
+    "EVALQ_ALERTS": (("alerts",), _json),
     "EVALQ_DATA_DIR": (("data_dir",), _text),
     "EVALQ_DISPLAY": (("display",), _text),
 }

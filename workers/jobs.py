@@ -1,19 +1,23 @@
-"""The jobs of the fleet: run a case, publish more, conclude a run, bring back what was lost."""
+"""The jobs of the fleet: run a case, publish more, conclude a run, check drift, bring back what was lost."""
 
 import logging
+import os
 
 from evalq import conclusion, enqueue, recovery
+from evalq.alerts.delivery import are_due, deliver
 from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
 from evalq.failpoints import failpoint
 from evalq.grading.marking import decide_outcome
+from evalq.keys import environment_with_keys
 from evalq.records import Outcome
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.jobs import Job
 from evalq.store.schema import require_schema
 from workers.alone import run_alone
-from workers.app import FLEET, app
+from workers.app import FLEET, SETTINGS, app
 from workers.connections import connections
 from workers.desk import Desk
+from workers.timetable import open_scheduled
 
 log = logging.getLogger(__name__)
 
@@ -120,5 +124,21 @@ def conclude(run_id: int) -> None:
 
 @app.task(name="reap", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def reap() -> None:
-    """Whatever was lost on the way comes back from Postgres."""
+    """Whatever was lost on the way comes back from Postgres; so do drift checks and alerts that are due."""
     recovery.reap(connections().db, connections().broker, lost_after_s=FLEET.lost_after_s)
+    for schedule in SETTINGS.drift:
+        check_drift(schedule.name)
+    if are_due(connections().db, SETTINGS.alerts):
+        connections().broker.send("deliver_alerts")
+
+
+@app.task(name="check_drift", throws=(Unreachable,))  # type: ignore[untyped-decorator]
+def check_drift(schedule_name: str) -> None:
+    """The drift check a schedule is due for is opened, once however often this is asked."""
+    open_scheduled(connections(), schedule_name)
+
+
+@app.task(name="deliver_alerts", throws=(Unreachable,))  # type: ignore[untyped-decorator]
+def deliver_alerts() -> None:
+    """Alerts go out to their channels; what does not arrive is tried again later."""
+    deliver(connections().db, SETTINGS.alerts, environment_with_keys(os.environ))

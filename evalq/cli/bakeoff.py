@@ -1,5 +1,6 @@
 """Commands that start bake-offs: demo and bake-off."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
+from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
@@ -16,8 +18,13 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 
 
 @click.command("bake-off")
-@click.option("--task", required=True, help="A task: its name, or the path of its file.")
-@click.option("--eval-set", required=True, help="An evalset of the task: its name, or a path.")
+@click.option("--task", default="", help="A task: its name, or the path of its file; several by commas.")
+@click.option("--all-tasks", is_flag=True, help="Every task of the project, one after the other.")
+@click.option(
+    "--eval-set",
+    help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
+    "Default: the task's first that is no holdout.",
+)
 @click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
@@ -27,6 +34,14 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Order of the cases, and simulated answers."
 )
+@click.option(
+    "--final-decision",
+    "look",
+    flag_value="final-decision",
+    default=None,
+    help="Look at a holdout-… set; that is recorded for good.",
+)
+@options.ci
 @options.max_cost
 @options.allow_unpriced
 @options.detach
@@ -35,26 +50,39 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @options.display
 def bake_off(
     task: str,
-    eval_set: str,
+    all_tasks: bool,
+    eval_set: str | None,
     judges: str,
     scorer: Any,
     grader_model: str | None,
     samples: int,
     seed: int,
+    look: Any,
     allow_unpriced: bool,
+    ci: Any,
     **how: Any,
 ) -> int:
     """Run judges on a task and compare them.
 
     Every judge answers every case of the evalset; the answers are graded and the judges compared on the
     same cases. Ctrl-C stops spending and prints the command that goes on.
+
+    With several tasks, one bake-off follows the other under the one cap, and dollars are set against quality
+    per task and over all; detached, they run at once, each under a share of the cap fixed up front.
     """
     from evalq.bakeoff import Request
+    from evalq.cli.portfolio import named_tasks, run_tasks
+    from evalq.selection import select
 
-    request = Request(
-        task, eval_set, options.names(judges), scorer, grader_model, samples, seed, allow_unpriced
-    )
-    return _run(request, **how)
+    names = named_tasks(task, all_tasks=all_tasks)
+    asked = Request(names[0], eval_set or "", options.names(judges), scorer, grader_model, samples, seed)
+    request = replace(asked, allow_unpriced=allow_unpriced, look=look)
+    if all_tasks or len(names) > 1:
+        _refuse_other_ci(ci)
+        return run_tasks(names, eval_set, request, **how)
+    if eval_set is None:
+        (request,) = select(names, None, like=request, root=project_root(Path.cwd()))
+    return _run(request, ci=ci, **how)
 
 
 @click.command()
@@ -89,23 +117,27 @@ def _run(
     as_json: bool,
     output: Path | None,
     display: Any,
+    ci: Any = "wilson",
 ) -> int:
     from evalq.bakeoff import prepare, start
     from evalq.cli.following import Screen, follow_to_end, say_detached
+    from evalq.cli.looking import say_look, warn_of_looks
     from evalq.plan import refuse_over_cap
     from evalq.session import open_session
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     plan = prepare(request, settings, root)
     cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
-    screen = Screen(display or settings.display, as_json=as_json, output=output)
-    click.echo(_preflight(plan, cap_usd), err=True)
+    screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
+    click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
+    say_look(plan)
     refuse_over_cap(plan, cap_usd)
     if dry_run:
         return 0
     if detach:
         options.require_a_fleet(settings)
     with open_session(settings, fleet=not detach) as session:
+        warn_of_looks(session.db, [plan])
         broker = session.broker()
         bakeoff_id = start(session, broker, plan, cap_usd=cap_usd, root=root)
         if detach:
@@ -113,13 +145,21 @@ def _run(
         return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
 
 
-def _preflight(plan: "Plan", cap_usd: Decimal) -> str:
+def preflight(plan: "Plan") -> str:
+    """What is about to be asked, and what it may cost."""
     grading = " plus grading" if plan.grader else ""
     judges = f"{len(plan.judges)} judge{'' if len(plan.judges) == 1 else 's'}"
     return (
         f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
-        f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
+        f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
     )
+
+
+def _refuse_other_ci(ci: str) -> None:
+    if ci != "wilson":
+        raise InputError(
+            Problem("--ci is for a bake-off on one task", f"`evalq inspect ID --ci {ci}` shows each with it")
+        )
 
 
 def _demo_judges() -> list[str]:

@@ -13,8 +13,9 @@ from evalq.bakeoff import drain, exit_code, follow, result_of, stop_spending
 from evalq.broker import Broker
 from evalq.cli.interrupt import first_interrupt
 from evalq.cli.json_output import json_text
+from evalq.cli.looking import complete_logs
 from evalq.reports.live import choose_view
-from evalq.results import BakeOffResult, Progress
+from evalq.results import BakeOffResult, CiMethod, Progress
 from evalq.session import Session
 from evalq.store.jobs import leased_count
 
@@ -28,6 +29,7 @@ class Screen:
     display: Literal["auto", "rich", "plain", "none"]
     as_json: bool
     output: Path | None
+    ci: CiMethod = "wilson"
 
     def show(self, result: BakeOffResult) -> None:
         """The result: a table on a terminal, tab-separated when piped, JSON when asked."""
@@ -58,18 +60,35 @@ def follow_to_end(
 ) -> int:
     """Follow, then show; the exit code says how it ended. Ctrl-C pauses it, or only ends the watching."""
     with first_interrupt() as interrupt:
-        with choose_view(screen.display, sys.stderr, os.environ) as view:
-            show = _hinting(view.update, session)
-            state = follow(session, broker, bakeoff_id, show=show, is_interrupted=interrupt)
-            if interrupt() and pause_on_interrupt:
-                stop_spending(session.db, bakeoff_id, show=view.update)
-            elif state in ("capped", "paused", "cancelled"):
-                drain(session.db, bakeoff_id, show=view.update)
-        result = result_of(session.db, bakeoff_id)
+        result = watch_to_end(
+            session, broker, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=pause_on_interrupt
+        )
         if interrupt() and result.state != "concluded":
             return _say_interrupted(result, is_paused=pause_on_interrupt)
         screen.show(result)
     return exit_code(result)
+
+
+def watch_to_end(
+    session: Session,
+    broker: Broker,
+    bakeoff_id: int,
+    screen: Screen,
+    *,
+    interrupt: Callable[[], bool],
+    pause_on_interrupt: bool,
+) -> BakeOffResult:
+    """Follow until it ends, or until the user interrupts and the calls in flight are home."""
+    with choose_view(screen.display, sys.stderr, os.environ) as view:
+        show = _hinting(view.update, session)
+        state = follow(session, broker, bakeoff_id, show=show, is_interrupted=interrupt)
+        if interrupt() and pause_on_interrupt:
+            stop_spending(session.db, bakeoff_id, show=view.update)
+        elif state in ("capped", "paused", "cancelled"):
+            drain(session.db, bakeoff_id, show=view.update)
+    result = result_of(session.db, bakeoff_id, ci=screen.ci)
+    complete_logs(session.db, result)
+    return result
 
 
 def say_detached(bakeoff_id: int) -> int:

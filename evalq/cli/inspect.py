@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalq.cli import options
 from evalq.cli.json_output import json_text
 from evalq.settings import load_settings
 
@@ -92,6 +93,8 @@ def _best(best: dict[str, Any] | None) -> str:
 @click.option(
     "--calls", "show_calls", is_flag=True, help="The journal: every call with its price or its fault."
 )
+@click.option("--kappa", "show_kappa", is_flag=True, help="Who errs alike: the matrix of κ and AC1.")
+@options.ci
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Cases shown at most."
 )
@@ -105,6 +108,8 @@ def inspect(
     case_id: str | None,
     judge: str | None,
     show_calls: bool,
+    show_kappa: bool,
+    ci: Any,
     limit: int,
     as_json: bool,
 ) -> int:
@@ -117,10 +122,12 @@ def inspect(
     show = "failures" if show_failures else "disagreements" if disagreements else "all"
     question = Question(show, case_id, judge, limit)  # type: ignore[arg-type]
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
-        result = result_of(session.db, bakeoffs.find(session.db, bakeoff))
+        result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
         require_judge(result, judge)
         if show_calls:
             return _show_calls(session.db, result.id, question, as_json=as_json)
+        if show_kappa and not as_json:
+            return _show_kappa(result)
         asks_for_cases = show != "all" or case_id or judge
         cases, total = find_cases(session.db, result, question) if asks_for_cases else ([], 0)
     _render(result, cases, total, question=question, as_json=as_json)
@@ -175,6 +182,14 @@ def _print_cases(
     click.echo(f"{len(cases)} of {total} cases", err=True)
     if cases:
         click.echo(f"next  evalq inspect {result.id} --case {cases[0].case_id}", err=True)
+
+
+def _show_kappa(result: "BakeOffResult") -> int:
+    from evalq.cli.compare import print_kappa
+
+    print_kappa(result.kappa)
+    click.echo(f"next  evalq inspect {result.id} --disagreements", err=True)
+    return 0
 
 
 def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_json: bool) -> int:

@@ -39,6 +39,13 @@ allow_unpriced = click.option(
 )
 detach = click.option("--detach", is_flag=True, help="Leave it to the fleet and return at once.")
 dry_run = click.option("--dry-run", is_flag=True, help="Check and price everything, call nothing.")
+ci = click.option(
+    "--ci",
+    type=click.Choice(["wilson", "clopper_pearson", "beta", "bootstrap"]),
+    default="wilson",
+    show_default=True,
+    help="How the intervals shown are made; what is stored has Wilson's.",
+)
 display = click.option(
     "--display",
     type=click.Choice(["auto", "rich", "plain", "none"]),

@@ -3,6 +3,8 @@
 import os
 import socket
 import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -117,10 +119,24 @@ def worker(slots: int | None, queues: str | None, events: bool, loglevel: str) -
 @click.command()
 @click.option("--loglevel", default="INFO", show_default=True)
 def beat(loglevel: str) -> None:
-    """Run the scheduler against the given URLs: every few seconds what was lost is brought back."""
+    """Run the scheduler against the given URLs: what was lost is brought back, drift checks are opened.
+
+    EVALQ_BEAT=redbeat keeps the schedule in the broker, if celery-redbeat is installed: several may run.
+    """
+    scheduler = scheduler_options(os.environ)
     folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _celery("beat", "-l", loglevel, "-s", str(folder / "beat-schedule"), "--pidfile=")
+    _celery("beat", "-l", loglevel, "-s", str(folder / "beat-schedule"), "--pidfile=", *scheduler)
+
+
+def scheduler_options(environ: Mapping[str, str]) -> list[str]:
+    """The scheduler EVALQ_BEAT asks for, as options of celery beat."""
+    wanted = environ.get("EVALQ_BEAT", "").strip()
+    if wanted not in ("", "redbeat"):
+        raise InputError(Problem(f"EVALQ_BEAT={wanted!r} is no scheduler", "leave it out, or say redbeat"))
+    if wanted and find_spec("redbeat") is None:
+        raise InputError(Problem("EVALQ_BEAT asks for RedBeat", "install it: pip install celery-redbeat"))
+    return ["-S", "redbeat.RedBeatScheduler"] if wanted else []
 
 
 @click.command()

@@ -17,7 +17,7 @@ _MAX_CELL_CHARS = 64_000_000
 
 def read_csv_cases(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each case as it would stand in YAML, with the line its row begins on."""
-    rows = _rows(text, file)
+    rows = csv_rows(text, file)
     _, header = next(rows, (1, []))
     columns = _columns(header, file)
     for line, cells in rows:
@@ -29,7 +29,7 @@ def read_csv_cases(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]
         yield line, _case(zip(columns, cells, strict=True), file, line)
 
 
-def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that hold anything, with their first lines: a quoted cell may run over many."""
     csv.field_size_limit(_MAX_CELL_CHARS)  # the usual 128 kB is less than one long document
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)

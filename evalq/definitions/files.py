@@ -1,5 +1,6 @@
 """Loads tasks and evalsets from the files they are written in, with every problem placed."""
 
+import hashlib
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -76,6 +77,11 @@ def read_text(path: Path) -> str:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise InputError(Problem("a NUL in the text", "save the file as plain UTF-8 text", shown(path), line))
     return text
+
+
+def file_sha256(path: Path) -> str:
+    """The hash of a regular file's bytes."""
+    return hashlib.sha256(_read_bytes(path)).hexdigest()
 
 
 def shown(path: Path) -> str:

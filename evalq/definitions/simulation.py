@@ -27,7 +27,10 @@ class Misbehaviour(Definition):
 
 
 class SimulatedJudge(Judged):
-    """A deterministic stand-in for a model: right or wrong by design, in the task's real format."""
+    """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
+
+    `answers` are what it says to single cases, by their ids, whatever its accuracy.
+    """
 
     provider: Literal["simulated"]
     model: str
@@ -39,6 +42,7 @@ class SimulatedJudge(Judged):
     latency_ms: Latency = Latency()
     time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
     misbehaviour: Misbehaviour = Misbehaviour()
+    answers: dict[str, str] = Field(default={})
 
     @property
     def vendor(self) -> str:

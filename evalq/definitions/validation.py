@@ -47,9 +47,9 @@ def validate(model: type[Model], located: Located, *others: Problem) -> Model:
     try:
         valid = model.model_validate(located.value)
     except ValidationError as exc:
-        raise InputError(*_cut([*_problems(exc, located, model), *others])) from None
+        raise InputError(*cut([*_problems(exc, located, model), *others])) from None
     if others:
-        raise InputError(*_cut(list(others)))
+        raise InputError(*cut(list(others)))
     return valid
 
 
@@ -72,7 +72,8 @@ def split_remedy(text: str) -> tuple[str, str]:
     return message, remedy
 
 
-def _cut(problems: list[Problem]) -> list[Problem]:
+def cut(problems: list[Problem]) -> list[Problem]:
+    """The first problems, and how many more there are: nobody reads a thousand."""
     rest = len(problems) - MAX_PROBLEMS
     if rest <= 0:
         return problems

@@ -3,6 +3,7 @@
 from evalq.fsck import repairs
 from evalq.fsck.agreement import find_wrong_kappas
 from evalq.fsck.finding import Check, rows_of
+from evalq.fsck.holdout_logs import find_broken_logs
 
 _BAKEOFF = "bake-off {bakeoff_id}"
 _RUN = "run {id} ({judge})"
@@ -173,5 +174,11 @@ CHECKS: dict[str, Check] = {
         "{found}",
         "would write the agreement of the bake-off again",
         repairs.redo_bakeoff,
+    ),
+    "holdout chain": Check(
+        find_broken_logs,
+        "holdout log of {task}, line {line}",
+        "it {found}",
+        "no repair: what was recorded is to stay; `evalq holdout verify-log --task {task}` compares the file",
     ),
 }

@@ -118,7 +118,7 @@ def redo_bakeoff(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
 
 
 def drop_stray_kappas(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """Agreement across bake-offs is no agreement."""
+    """Agreement of runs on other cases is no agreement."""
     del keys
     db.run("drop_stray_kappas", bakeoff_id=bakeoff_id)
 

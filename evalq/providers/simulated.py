@@ -54,6 +54,9 @@ class SimulatedAdapter:
         return max(1, round(quantiles.p50 * stretch))
 
     def _answer(self, about: About, trouble: str | None) -> tuple[CompletionState, str]:
+        if about.case_id in self._judge.answers and not about.graded_text:
+            text = self._judge.answers[about.case_id]
+            return ("answered" if text.strip() else "empty"), text
         rng = self._rng(about, "answer")
         text = self._text(about, rng)
         match trouble:

@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import groupby
 from typing import Literal
 
 from evalq.reports.standing import Standing, standings
 from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 
-NoteKind = Literal["interim", "tie", "kappa", "cost", "excluded", "not_graded", "warning", "next"]
+NoteKind = Literal["interim", "tie", "kappa", "cost", "excluded", "not_graded", "warning", "holdout", "next"]
 
 LISTED_PAIRS = 3
-FLAGS = {"same_provider": "same provider, do not count as two votes"}
+LISTED_TIES = 6
+FLAGS = {
+    "same_provider": "same provider, do not count as two votes",
+    "same_judge": "one judge twice: how consistent it is",
+}
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,27 @@ def interim_notes(result: BakeOffResult) -> Iterator[Note]:
 
 
 def tie_notes(result: BakeOffResult) -> Iterator[Note]:
-    """Names the judges that the paired test cannot tell from the first, one line for each n."""
+    """Names the judges that the paired test cannot tell from the first, and what would settle it."""
     placed = standings(result)
-    tied = sorted((standing for standing in placed if standing.is_tied), key=_pair_n, reverse=True)
-    for n, group in groupby(tied, key=_pair_n):
-        others = ", ".join(standing.run.judge for standing in group)
-        yield Note("tie", f"cannot separate {placed[0].run.judge} from {others} at n={n}")
+    by_end: dict[str, list[str]] = {}
+    for standing in sorted((each for each in placed if each.is_tied), key=_pair_n, reverse=True):
+        by_end.setdefault(_tie_end(standing), []).append(standing.run.judge)
+    for end, others in list(by_end.items())[:LISTED_TIES]:
+        yield Note("tie", f"cannot separate {placed[0].run.judge} from {', '.join(others)} {end}")
+    rest = [judge for others in list(by_end.values())[LISTED_TIES:] for judge in others]
+    if rest:
+        yield Note("tie", f"nor from {', '.join(rest)}")
+
+
+def _tie_end(standing: Standing) -> str:
+    """At which n, and how many cases it would take."""
+    lead = standing.lead
+    assert lead is not None
+    if lead.cases_needed is not None:
+        return f"at n={lead.n}, needs about {lead.cases_needed} cases for this difference"
+    if lead.n and lead.diff == 0:
+        return f"at n={lead.n}, no number of cases would separate them at this difference"
+    return f"at n={lead.n}"
 
 
 def kappa_notes(result: BakeOffResult) -> Iterator[Note]:
@@ -84,6 +102,12 @@ def problem_notes(result: BakeOffResult, *, reason_room: int = 0) -> Iterator[No
     yield from (Note("warning", warning) for warning in result.warnings)
 
 
+def holdout_notes(result: BakeOffResult) -> Iterator[Note]:
+    """Where the holdout log of the task stood: written down here, its end cannot be cut off unseen."""
+    if result.holdout_head:
+        yield Note("holdout", f"holdout log of {result.task} at {result.holdout_head}")
+
+
 def next_notes(result: BakeOffResult) -> Iterator[Note]:
     """The commands a reader would type now."""
     return (Note("next", command) for command in result.next)
@@ -96,14 +120,32 @@ def not_graded(run: RunResult) -> str:
     return f"{run.n_error} not graded" + (f": {split}" if split else "")
 
 
+def flag_text(flag: str) -> str:
+    """What a flag of a pair means, in words."""
+    return FLAGS.get(flag, flag.replace("_", " "))
+
+
+def kappa_text(value: float | None) -> str:
+    """κ, AC1 or an end of κ's interval, with a real minus sign; n/a where it is not defined."""
+    return "n/a" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def interval_text(pair: Agreement) -> str:
+    """[0.49, 0.83]; nothing when κ has no interval."""
+    if pair.ci_low is None or pair.ci_high is None:
+        return ""
+    return f"[{kappa_text(pair.ci_low)}, {kappa_text(pair.ci_high)}]"
+
+
 def _pair_n(standing: Standing) -> int:
     return standing.lead.n if standing.lead else 0
 
 
 def _pair_text(kappa: float, pair: Agreement) -> str:
-    ac1 = "" if pair.ac1 is None else f", AC1 {pair.ac1:.2f}"
-    flag = f" ({FLAGS.get(pair.flag, pair.flag.replace('_', ' '))})" if pair.flag else ""
-    return f"{pair.a} ↔ {pair.b} {kappa:.2f}{ac1}, n={pair.n}{flag}"
+    ac1 = "" if pair.ac1 is None else f", AC1 {kappa_text(pair.ac1)}"
+    flag = f" ({flag_text(pair.flag)})" if pair.flag else ""
+    ends = f" {interval_text(pair)}" if interval_text(pair) else ""
+    return f"{pair.a} ↔ {pair.b} {kappa_text(kappa)}{ends}{ac1}, n={pair.n}{flag}"
 
 
 def _constant_notes(result: BakeOffResult) -> Iterator[Note]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from evalq.reports.notes import (
     Note,
     cost_note,
+    holdout_notes,
     interim_notes,
     kappa_notes,
     next_notes,
@@ -12,9 +13,10 @@ from evalq.reports.notes import (
     tie_notes,
 )
 from evalq.reports.ranking import cost_per_answer
-from evalq.reports.standing import Standing, standings
+from evalq.reports.standing import Lead, Standing, standings
+from evalq.reports.strata import micro
 from evalq.reports.text import one_line, to_ascii
-from evalq.results import BakeOffResult, Rate
+from evalq.results import BakeOffResult, PassK, Rate, RunResult
 
 EMPTY = "-"
 COLUMNS = (
@@ -23,9 +25,12 @@ COLUMNS = (
     "pass_pct",
     "ci_low",
     "ci_high",
+    "ci_method",
     "delta_pp",
     "delta_low",
     "delta_high",
+    "delta_p_holm",
+    "delta_n",
     "usd_per_answer",
     "p95_ms",
     "n",
@@ -38,29 +43,44 @@ def render_plain(result: BakeOffResult) -> str:
     """The ranking for cut, awk and sort; shares in percent, `-` where there is nothing to say."""
     rows = [_row(each) for each in standings(result)]
     return "\n".join(
-        [*map(_joined, [COLUMNS, *rows]), *_metric_lines(result), *map(_commented, _notes(result))]
+        [*map(joined, [COLUMNS, *rows]), *_metric_lines(result), *map(_commented, _notes(result))]
     )
 
 
 def render_plain_strata(result: BakeOffResult) -> str:
-    """One row per judge and stratum, with n and interval."""
+    """One row per judge and stratum, with n, interval and method; last the judge's micro and macro rates."""
     rows = [
-        (run.judge, stratum, *_rate(rate)) for run in result.runs for stratum, rate in run.per_stratum.items()
+        (run.judge, stratum, *_rate(rate), rate.method, "few" if rate.few else EMPTY)
+        for run in result.runs
+        for stratum, rate in _rates(run)
     ]
-    return "\n".join(map(_joined, [("judge", "stratum", "pass_pct", "ci_low", "ci_high", "n"), *rows]))
+    heading = ("judge", "stratum", "pass_pct", "ci_low", "ci_high", "n", "method", "few")
+    return "\n".join(map(joined, [heading, *rows]))
+
+
+def _rates(run: RunResult) -> Iterator[tuple[str, Rate]]:
+    yield from run.per_stratum.items()
+    if run.per_stratum:
+        yield "(micro)", micro(run)
+    if run.macro:
+        yield "(macro)", run.macro
 
 
 def _row(each: Standing) -> Sequence[str]:
     run, lead = each.run, each.lead
     rated = Rate(run.n_graded, run.accuracy, run.ci_low, run.ci_high)
     *shares, n = _rate(Rate(run.n_graded, None, None, None) if run.excluded else rated)
-    leads = (
-        [_points(number) for number in (lead.diff, lead.low, lead.high)] if lead and lead.n else [EMPTY] * 3
-    )
     p95 = EMPTY if run.p95_latency_ms is None else str(run.p95_latency_ms)
     cost = to_ascii(cost_per_answer(run))
     rank = EMPTY if each.rank is None else str(each.rank)
-    return [rank, run.judge, *shares, *leads, cost, p95, n, str(run.n_error), run.excluded or EMPTY]
+    leads, end = _lead(lead), [n, str(run.n_error), run.excluded or EMPTY]
+    return [rank, run.judge, *shares, run.ci_method, *leads, cost, p95, *end]
+
+
+def _lead(lead: Lead | None) -> Sequence[str]:
+    if lead is None or not lead.n:
+        return [EMPTY] * 5
+    return [*map(_points, (lead.diff, lead.low, lead.high)), f"{lead.p_holm:.4g}", str(lead.n)]
 
 
 def _rate(rate: Rate) -> Sequence[str]:
@@ -78,7 +98,24 @@ def _metric_lines(result: BakeOffResult) -> Iterator[str]:
         for name, rate in run.metrics.items():
             numbers = (rate.accuracy, rate.ci_low, rate.ci_high)
             shares = [EMPTY if number is None else f"{number:.3f}" for number in numbers]
-            yield _joined(["# metric", run.judge, name, *shares, str(rate.n)])
+            yield joined(["# metric", run.judge, name, *shares, str(rate.n)])
+        for entry in run.pass_k:
+            yield joined(["# pass_k", run.judge, *_pass_k(entry)])
+
+
+def _pass_k(entry: PassK) -> Sequence[str]:
+    """k, then pass@k and both forms of pass^k with their intervals, cases counted and skipped."""
+    numbers = [
+        number
+        for value, ends in (
+            (entry.pass_at_k, entry.pass_at_k_ci),
+            (entry.pass_hat_k_unbiased, entry.pass_hat_k_unbiased_ci),
+            (entry.pass_hat_k, entry.pass_hat_k_ci),
+        )
+        for number in (value, *(ends or (None, None)))
+    ]
+    shown = [EMPTY if number is None else f"{number:.3f}" for number in numbers]
+    return [str(entry.k), *shown, str(entry.n_cases), str(entry.skipped)]
 
 
 def _notes(result: BakeOffResult) -> Iterator[Note]:
@@ -88,13 +125,14 @@ def _notes(result: BakeOffResult) -> Iterator[Note]:
     yield cost_note(result)
     # The rows hold each judge's reason already, however long it is.
     yield from (note for note in problem_notes(result) if note.kind != "excluded")
+    yield from holdout_notes(result)
     yield from next_notes(result)
 
 
 def _commented(note: Note) -> str:
-    return _joined([f"# {note.kind}", to_ascii(note.text)])
+    return joined([f"# {note.kind}", to_ascii(note.text)])
 
 
-def _joined(fields: Sequence[str]) -> str:
+def joined(fields: Sequence[str]) -> str:
     """Fields on one line: a tab or a line break in a name would shift every column after it."""
     return "\t".join(one_line(field) for field in fields)

@@ -10,7 +10,7 @@ from evalq.reports.standing import Lead, Standing, standings
 from evalq.reports.text import NOTHING, latency, money, percent, points, span
 from evalq.results import BakeOffResult, RunResult
 
-BAR_FROM, P95_FROM = 100, 80
+P_FROM, BAR_FROM, P95_FROM = 112, 100, 80
 NARROWEST_BAR, WIDEST_BAR = 10, 24
 
 
@@ -33,7 +33,10 @@ class Ranking:
         """Richest first. What a reader misses least goes first; the interval's numbers and n never go."""
         head = [self._rank(), self._judge(), self._pass()]
         numbers, short_lead, cost, n = self._numbers(), self._lead("Δ pp vs #1", ""), self._cost(), self._n()
-        full = [self._lead("Δ vs #1 (paired)", " pp"), cost, self._p95(), n]
+        lead = self._lead("Δ vs #1 (paired)", " pp")
+        full = [lead, cost, self._p95(), n]
+        if self._canvas.width >= P_FROM:
+            yield from self._with_bar(head, [lead, self._p(), *full[1:]])
         if self._canvas.width >= BAR_FROM:
             yield from self._with_bar(head, full)
         if self._canvas.width >= P95_FROM:
@@ -77,6 +80,9 @@ class Ranking:
 
     def _lead(self, title: str, unit: str) -> Column:
         return self._column(title, lambda each: _lead_text(each, unit))
+
+    def _p(self) -> Column:
+        return self._column("p (Holm)", _p_text, right=True)
 
     def _cost(self) -> Column:
         return self._column(self._cost_title, lambda each: cost_per_answer(each.run), right=True)
@@ -124,9 +130,17 @@ def _lead_text(each: Standing, unit: str) -> str:
         return "excluded"
     if each.rank == 1:
         return "—"
-    return _interval_text(each.lead, unit) if each.lead and each.lead.n else NOTHING
+    return _interval_text(each.lead, each.run, unit) if each.lead and each.lead.n else NOTHING
 
 
-def _interval_text(lead: Lead, unit: str) -> str:
+def _interval_text(lead: Lead, run: RunResult, unit: str) -> str:
+    """−7 pp [−17, +4]; with the number of cases both have a verdict for where it is not the judge's n."""
     diff, low, high = (points(number, lead.n) for number in (lead.diff, lead.low, lead.high))
-    return f"{diff}{unit} [{low}, {high}]"
+    shared = "" if lead.n == run.n_graded else f" n={lead.n}"
+    return f"{diff}{unit} [{low}, {high}]{shared}"
+
+
+def _p_text(each: Standing) -> str:
+    if each.lead is None or not each.lead.n:
+        return NOTHING
+    return "<0.001" if each.lead.p_holm < 0.001 else f"{each.lead.p_holm:.3f}"

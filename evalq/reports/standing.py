@@ -14,6 +14,8 @@ class Lead:
     high: float
     n: int
     separable: bool
+    p_holm: float = 1.0
+    cases_needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def _leads(comparisons: tuple[Comparison, ...], first: str) -> dict[str, Lead]:
 
 def _seen_from(pair: Comparison, first: str) -> Lead:
     """The pair as other minus first, whichever way round it was stored."""
+    tested = (pair.n, pair.separable, pair.p_holm, pair.cases_needed)
     if pair.b == first:
-        return Lead(pair.diff, pair.ci_low, pair.ci_high, pair.n, pair.separable)
-    return Lead(-pair.diff, -pair.ci_high, -pair.ci_low, pair.n, pair.separable)
+        return Lead(pair.diff, pair.ci_low, pair.ci_high, *tested)
+    return Lead(-pair.diff, -pair.ci_high, -pair.ci_low, *tested)

@@ -16,7 +16,7 @@ from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
 from evalq.store.schema import known_version
 
-_PRIORITIES = {"drift_check": 10}
+_PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
 """What nobody waits for goes after what somebody does, at the same gate."""
 
 
@@ -28,21 +28,27 @@ class Terms:
     run_type: str = "bake-off"
     git_sha: str | None = None
     ambiguous_repeats: int = 1
+    uid: uuid.UUID | None = None
 
 
 def record(db: Database, plan: Plan, terms: Terms) -> int:
     """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
     with db.transaction() as tx:
-        bakeoff_id = _add_bakeoff(tx, plan, terms)
-        for judge in plan.judges:
-            _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(terms.run_type, 0))
+        return add(tx, plan, terms)
+
+
+def add(tx: Connection, plan: Plan, terms: Terms) -> int:
+    """The same in a transaction of the caller's, with whatever else belongs to it."""
+    bakeoff_id = _add_bakeoff(tx, plan, terms)
+    for judge in plan.judges:
+        _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(terms.run_type, 0))
     return bakeoff_id
 
 
 def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
     row = tx.row(
         "add_bakeoff",
-        uid=uuid.uuid4(),
+        uid=terms.uid or uuid.uuid4(),
         task_name=plan.task.name,
         eval_set_name=plan.evalset.name,
         scorer_mode=plan.scorer,

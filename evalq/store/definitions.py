@@ -58,7 +58,7 @@ def _add(tx: Connection, *, kind: str, name: str, body: dict[str, Any]) -> str:
 class Snapshots:
     """Definitions read back, each once per process: a snapshot never changes."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database | Connection) -> None:
         self._db = db
         self.task = lru_cache(maxsize=256)(self._task)
         self.judge = lru_cache(maxsize=1024)(self._judge)

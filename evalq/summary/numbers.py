@@ -5,27 +5,33 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
-from evalq.results import BakeOffResult, Calls, Rate, RunResult
+from evalq.results import BakeOffResult, Calls, CiMethod, Rate, RunResult
 from evalq.stats.intervals import wilson
 from evalq.stats.means import mean_ci
 from evalq.stats.quantiles import latency_quantile
-from evalq.stats.strata import StratumRate, pass_rate, per_stratum
+from evalq.summary.differences import differences
 from evalq.summary.pairs import agreements, comparisons
+from evalq.summary.ranking import ranked
+from evalq.summary.rates import Measure, Tally, tallies
+from evalq.summary.samples import pass_ks
+from evalq.summary.votes import shares, votes
 from evalq.summary.words import next_commands, warnings
 
 _NO_CALLS = CallTotals()
 
 
-def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -> BakeOffResult:
-    """The whole result; interim while jobs are open."""
+def summarise(
+    bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence, *, ci: CiMethod = "wilson"
+) -> BakeOffResult:
+    """The whole result; interim while jobs are open. `ci` is the interval of rates that are shares."""
     by_run = _by_run(evidence.outcomes)
-    results = _ranked([summarise_run(bakeoff, run, by_run[run.id], evidence) for run in runs])
-    vectors = {
-        result.judge: _vector(by_run[result.run_id], evidence.outcomes)
-        for result in results
-        if not result.excluded
-    }
-    pairs, kappas = comparisons(vectors), agreements(vectors, {run.judge: run.vendor for run in runs})
+    cases = dict.fromkeys(row.case_id for row in evidence.outcomes)
+    unranked = [summarise_run(bakeoff, run, by_run[run.id], evidence, ci=ci) for run in runs]
+    passed = {run.judge: shares(by_run[run.run_id], cases) for run in unranked if not run.excluded}
+    found = differences(passed, is_sampled=bakeoff.samples > 1)
+    results = ranked(unranked, found)
+    ranking = [run.judge for run in results if not run.excluded]
+    vendors = {run.judge: run.vendor for run in runs}
     return BakeOffResult(
         id=bakeoff.id,
         task=bakeoff.task_name,
@@ -40,8 +46,8 @@ def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -
         saved_usd=evidence.savings.saved_usd,
         calls=_calls(evidence),
         runs=tuple(results),
-        comparisons=tuple(pairs),
-        kappa=tuple(kappas),
+        comparisons=tuple(comparisons(found, ranking)),
+        kappa=tuple(agreements({judge: votes(passed[judge]) for judge in ranking}, vendors)),
         warnings=tuple(warnings(bakeoff, runs, results)),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
@@ -51,14 +57,20 @@ def summarise(bakeoff: BakeOffRow, runs: Sequence[RunRow], evidence: Evidence) -
 
 
 def summarise_run(
-    bakeoff: BakeOffRow, run: RunRow, outcomes: Sequence[OutcomeRow], evidence: Evidence
+    bakeoff: BakeOffRow,
+    run: RunRow,
+    outcomes: Sequence[OutcomeRow],
+    evidence: Evidence,
+    *,
+    ci: CiMethod = "wilson",
 ) -> RunResult:
     """One judge's numbers."""
     tally = Counter(row.verdict for row in outcomes)
     judging = evidence.calls.get((run.id, "answer"), _NO_CALLS)
     grading = evidence.calls.get((run.id, "grade"), _NO_CALLS)
     latencies = [row.latency_ms for row in outcomes if row.latency_ms is not None]
-    rate = _rate(pass_rate(_verdicts(outcomes), [row.case_id for row in outcomes]))
+    measure = Measure(ci, bakeoff.samples, seed=run.id)
+    rate = measure.rate(outcomes)
     return RunResult(
         run_id=run.id,
         judge=run.judge,
@@ -70,7 +82,7 @@ def summarise_run(
         accuracy=rate.accuracy,
         ci_low=rate.ci_low,
         ci_high=rate.ci_high,
-        ci_method="wilson" if bakeoff.samples == 1 else "wilson_by_case",
+        ci_method=rate.method,
         p50_latency_ms=latency_quantile(latencies, 0.5),
         p95_latency_ms=latency_quantile(latencies, 0.95),
         total_cost_usd=judging.cost_usd + grading.cost_usd,
@@ -78,9 +90,11 @@ def summarise_run(
         grading_cost_usd=grading.cost_usd,
         retries=judging.retries,
         errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
-        per_stratum=_strata(outcomes),
+        per_stratum=measure.per_stratum(outcomes),
         metrics=_metrics(run, bakeoff, evidence.scores),
         excluded=_excluded(run, outcomes, rate.n),
+        macro=measure.macro(outcomes),
+        pass_k=pass_ks(_tallied(outcomes), bakeoff.samples),
     )
 
 
@@ -91,45 +105,10 @@ def _by_run(outcomes: Sequence[OutcomeRow]) -> defaultdict[int, list[OutcomeRow]
     return by_run
 
 
-def _ranked(results: list[RunResult]) -> list[RunResult]:
-    """Best first, the cheaper first among equals, judges without a verdict last."""
-    return sorted(
-        results,
-        key=lambda r: (
-            r.excluded is not None,
-            r.accuracy is None,
-            -(r.accuracy or 0),
-            r.total_cost_usd,
-            r.judge,
-        ),
-    )
-
-
-def _vector(own: Sequence[OutcomeRow], everyone: Sequence[OutcomeRow]) -> list[bool | None]:
-    """One verdict per case, in case order: the majority of its samples; None where there is none."""
-    passes: defaultdict[str, list[bool]] = defaultdict(list)
-    for row in own:
-        if row.verdict != "errored":
-            passes[row.case_id].append(row.verdict == "passed")
-    cases = dict.fromkeys(row.case_id for row in everyone)
-    return [sum(passes[case]) * 2 > len(passes[case]) if case in passes else None for case in cases]
-
-
-def _verdicts(outcomes: Sequence[OutcomeRow]) -> list[bool | None]:
-    return [None if row.verdict == "errored" else row.verdict == "passed" for row in outcomes]
-
-
-def _strata(outcomes: Sequence[OutcomeRow]) -> dict[str, Rate]:
-    named = [row for row in outcomes if row.stratum]
-    cases = [row.case_id for row in named]
-    rates = per_stratum([row.stratum for row in named], _verdicts(named), cases)
-    return {name: _rate(rates[name]) for name in sorted(rates)}
-
-
-def _rate(rate: StratumRate) -> Rate:
-    if not rate.n:
-        return Rate(0, None, None, None)
-    return Rate(rate.n, _rounded(rate.rate), _rounded(rate.low), _rounded(rate.high))
+def _tallied(outcomes: Sequence[OutcomeRow]) -> list[Tally]:
+    """Samples graded and passed of every case asked, those without a graded one too."""
+    known = tallies(outcomes)
+    return [known.get(case, (0, 0)) for case in dict.fromkeys(row.case_id for row in outcomes)]
 
 
 def _metrics(
@@ -147,11 +126,12 @@ def _metric(values: Sequence[float], bakeoff: BakeOffRow) -> Rate:
     """A mean with its interval, as wide as if the samples of a case were one."""
     mean, n_cases = sum(values) / len(values), max(1, round(len(values) / bakeoff.samples))
     if all(value in (0.0, 1.0) for value in values):
-        low, high = wilson(mean * n_cases, n_cases)
+        method, (low, high) = "wilson", wilson(mean * n_cases, n_cases)
     else:
         narrow, widening = mean_ci(values, seed=bakeoff.seed), math.sqrt(len(values) / n_cases)
-        low, high = (mean + (end - mean) * widening for end in narrow)
-    return Rate(n_cases, _rounded(mean), _rounded(low), _rounded(high))
+        method, (low, high) = "bootstrap", (mean + (end - mean) * widening for end in narrow)
+    by_case = "_by_case" if bakeoff.samples > 1 else ""
+    return Rate(n_cases, _rounded(mean), _rounded(low), _rounded(high), method + by_case)
 
 
 def _excluded(run: RunRow, outcomes: Sequence[OutcomeRow], graded: int) -> str | None:

@@ -1,50 +1,79 @@
 """Judges two by two: who beats whom on the same cases, and who errs alike."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from evalq.results import Agreement, Comparison
-from evalq.stats.agreement import kappa_matrix
-from evalq.stats.comparison import PairCounts, holm, mcnemar_exact, paired_counts, tango
+from evalq.stats.agreement import Kappa, kappa_matrix
+from evalq.stats.comparison import holm
+from evalq.summary.differences import ALPHA, Difference, Pair
 
-ALPHA = 0.05
+__all__ = ["ALPHA", "CORRELATED_KAPPA", "agreements", "comparisons"]
+
 CORRELATED_KAPPA = 0.6
 
 Vectors = Mapping[str, Sequence[bool | None]]
 
 
-def comparisons(vectors: Vectors) -> list[Comparison]:
-    """Every pair in rank order, on the cases both have a verdict for, p adjusted over all pairs."""
-    counts = {pair: c for pair, c in paired_counts(vectors).items() if c.n}
-    ps = [mcnemar_exact(c.a_only, c.b_only) for c in counts.values()]
+def comparisons(found: Mapping[Pair, Difference], ranking: Sequence[str]) -> list[Comparison]:
+    """Every pair in rank order, p adjusted over all pairs; the better one first."""
+    pairs = {pair: found_pair for pair in combinations(ranking, 2) if (found_pair := _oriented(found, pair))}
+    adjusted = holm([difference.p for difference in pairs.values()])
     return [
-        _comparison(pair, count, p, adjusted)
-        for (pair, count), p, adjusted in zip(counts.items(), ps, holm(ps), strict=True)
+        _comparison(pair, difference, p_holm, len(pairs))
+        for (pair, difference), p_holm in zip(pairs.items(), adjusted, strict=True)
     ]
 
 
-def _comparison(pair: tuple[str, str], count: PairCounts, p: float, adjusted: float) -> Comparison:
-    diff, low, high = (round(value, 4) for value in tango(count.a_only, count.b_only, count.n))
-    return Comparison(*pair, count.n, diff, low, high, _p(p), _p(adjusted), separable=adjusted < ALPHA)
+def _oriented(found: Mapping[Pair, Difference], pair: Pair) -> Difference | None:
+    if pair in found:
+        return found[pair]
+    turned = found.get((pair[1], pair[0]))
+    return turned.mirrored() if turned else None
+
+
+def _comparison(pair: Pair, found: Difference, p_holm: float, n_pairs: int) -> Comparison:
+    is_separable = p_holm < ALPHA
+    return Comparison(
+        *pair,
+        found.n,
+        diff=round(found.diff, 4),
+        ci_low=round(found.low, 4),
+        ci_high=round(found.high, 4),
+        p=_p(found.p),
+        p_holm=_p(p_holm),
+        separable=is_separable,
+        a_only=found.a_only,
+        b_only=found.b_only,
+        cases_needed=None if is_separable else found.cases_needed(n_pairs),
+        method=found.method,
+    )
 
 
 def agreements(vectors: Vectors, vendors: Mapping[str, str]) -> list[Agreement]:
     """κ of every pair; a constant rater has none, and same-provider pairs that err alike are flagged."""
-    return [
-        Agreement(
-            a,
-            b,
-            k.n,
-            None if k.degenerate or k.raw is None else round(k.raw, 4),
-            None if k.ac1 is None or k.ac1 != k.ac1 else round(k.ac1, 4),
-            k.degenerate,
-            "same_provider" if _errs_alike(k.raw, k.degenerate) and vendors[a] == vendors[b] else None,
-        )
-        for (a, b), k in kappa_matrix(vectors).items()
-    ]
+    return [_agreement(a, b, kappa, vendors) for (a, b), kappa in kappa_matrix(vectors).items()]
 
 
-def _errs_alike(raw: float | None, degenerate: bool) -> bool:
-    return raw is not None and not degenerate and raw > CORRELATED_KAPPA
+def _agreement(a: str, b: str, found: Kappa, vendors: Mapping[str, str]) -> Agreement:
+    kappa = None if found.degenerate else found.raw
+    is_alike = kappa is not None and kappa > CORRELATED_KAPPA and vendors[a] == vendors[b]
+    return Agreement(
+        a,
+        b,
+        found.n,
+        _rounded(kappa),
+        _rounded(found.ac1),
+        found.degenerate,
+        "same_provider" if is_alike else None,
+        _rounded(found.ci_low),
+        _rounded(found.ci_high),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    """Four places; None for what is not defined."""
+    return None if value is None or value != value else round(value, 4)
 
 
 def _p(value: float) -> float:

@@ -63,8 +63,8 @@ def test_a_fleet_elsewhere_gives_the_numbers_of_the_embedded_one_even_with_two_b
     assert written["id"] != beside["id"]
 
 
-def test_with_urls_nothing_is_started_and_no_data_folder_made(served_by_hand: Any) -> None:
-    assert not served_by_hand.data_dir.exists()
+def test_with_urls_no_engine_is_started_and_only_the_worker_keeps_a_spool(served_by_hand: Any) -> None:
+    assert {path.name for path in served_by_hand.data_dir.glob("*")} <= {"spool"}
 
 
 def test_a_detached_bake_off_prints_its_id_and_is_watched_to_its_end(served_by_hand: Any) -> None:

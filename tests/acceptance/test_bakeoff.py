@@ -39,7 +39,8 @@ def test_several_samples_are_asked_for_and_counted(served: Any) -> None:
     assert document["n_jobs"] == 72
     assert {run["n_cases"] for run in document["runs"]} == {12}
     assert {run["n_pass"] + run["n_fail"] for run in document["runs"]} == {36}
-    assert all(run["ci_method"].endswith("_by_case") for run in document["runs"])
+    assert {run["ci_method"] for run in document["runs"]} == {"wilson_clustered"}
+    assert {len(run["pass_k"]) for run in document["runs"]} == {3}
 
 
 def test_the_result_goes_to_stdout_and_everything_else_to_stderr(served: Any) -> None:

@@ -64,9 +64,9 @@ KEYS = {
     "": "schema id task eval_set state spent_usd cap_usd calls runs comparisons kappa warnings next",
     "calls": "sent settled unknown cached_verdicts",
     "runs": "run_id judge n_cases n_pass n_fail n_error accuracy ci_low ci_high ci_method p50_latency_ms "
-    "p95_latency_ms total_cost_usd per_stratum excluded",
-    "comparisons": "a b n diff ci_low ci_high p p_holm separable",
-    "kappa": "a b n kappa ac1 degenerate flag",
+    "p95_latency_ms total_cost_usd per_stratum excluded macro pass_k",
+    "comparisons": "a b n diff ci_low ci_high p p_holm separable a_only b_only cases_needed method",
+    "kappa": "a b n kappa ac1 degenerate flag ci_low ci_high",
 }
 
 
@@ -89,7 +89,7 @@ def test_the_document_names_its_schema_and_is_json() -> None:
 
 
 def test_a_stratum_is_its_rate_with_n_and_interval() -> None:
-    stratum = {"n": 7, "accuracy": 0.57, "ci_low": 0.25, "ci_high": 0.84}
+    stratum = {"n": 7, "accuracy": 0.57, "ci_low": 0.25, "ci_high": 0.84, "method": "wilson", "few": True}
     assert part("runs")["per_stratum"] == {"positive_subtle_VN": stratum}
 
 
@@ -108,6 +108,11 @@ def test_a_stratum_is_its_rate_with_n_and_interval() -> None:
 )
 def test_money_is_an_exact_string_with_two_places_at_least(amount: str, text: str) -> None:
     assert replace(RESULT, spent_usd=Decimal(amount)).to_dict()["spent_usd"] == text
+
+
+@pytest.mark.parametrize(("n", "few"), [(0, True), (9, True), (10, False)])
+def test_a_rate_over_few_cases_is_marked(n: int, few: bool) -> None:
+    assert Rate(n, None, None, None).few is few
 
 
 def test_answers_with_a_verdict_are_the_n_behind_the_accuracy() -> None:

@@ -69,6 +69,8 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_SPOOL_DIR": "~/spool",
         "HOME": "/home/me",
         "EVALQ_JUDGES": json.dumps({"mine": judge}),
+        "EVALQ_DRIFT": '[{"task": "t", "eval_set": "s"}]',
+        "EVALQ_ALERTS": '[{"command": ["true"]}]',
         "EVALQ_DATA_DIR": "here",
         "EVALQ_DISPLAY": "none",
     }

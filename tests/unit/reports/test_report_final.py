@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.reports.final import render_final, render_strata
-from evalq.results import Agreement, BakeOffResult, Comparison, Rate
+from evalq.results import Agreement, BakeOffResult, Comparison, PassK, Rate
 
 Show = Callable[..., str]
 
@@ -44,6 +44,47 @@ def test_a_tie_is_called_a_tie(result: BakeOffResult, show: Show) -> None:
     output = _final(result, show)
     assert "cannot separate grok-4.3 from opus-4.7 at n=93" in output
     assert output.count("cannot separate") == 1
+
+
+def test_a_tie_says_how_many_cases_would_settle_it(result: BakeOffResult, show: Show) -> None:
+    pair = replace(result.comparisons[0], cases_needed=410)
+    output = _final(replace(result, comparisons=(pair,)), show)
+    expected = "cannot separate grok-4.3 from opus-4.7 at n=93, needs about 410 cases for this difference"
+    assert expected in output
+
+
+def test_judges_without_a_difference_are_not_promised_one(result: BakeOffResult, show: Show) -> None:
+    pair = replace(result.comparisons[0], diff=0.0)
+    output = " ".join(_final(replace(result, comparisons=(pair,)), show, 140).split())
+    assert "opus-4.7 at n=93, no number of cases would separate them at this difference" in output
+
+
+def test_many_ties_are_named_in_one_line_after_the_first(result: BakeOffResult, show: Show) -> None:
+    runs = [replace(result.runs[0], judge=f"j{at}") for at in range(9)]
+    pairs = [replace(result.comparisons[0], a="j0", b=f"j{at}", cases_needed=100 + at) for at in range(1, 9)]
+    output = _final(replace(result, runs=tuple(runs), comparisons=tuple(pairs)), show)
+    assert output.count("cannot separate") == 6
+    assert "nor from j7, j8" in output
+
+
+def test_a_wide_terminal_shows_the_adjusted_p(result: BakeOffResult, show: Show) -> None:
+    output = _final(result, show, 120)
+    assert "p (Holm)" in output
+    assert "<0.001" in _line(output, "3   sonnet-4.6")
+    assert "0.500" in _line(output, "2   opus-4.7")
+    assert "p (Holm)" not in _final(result, show, 110)
+
+
+def test_the_cases_both_answered_are_counted_where_they_are_not_all(
+    result: BakeOffResult, show: Show
+) -> None:
+    pair = replace(result.comparisons[0], n=90)
+    output = _final(replace(result, comparisons=(pair,)), show, 110)
+    assert "−3 pp [−11, +4] n=90" in _line(output, "2   opus-4.7")
+
+
+def test_the_heading_names_how_the_intervals_were_made(result: BakeOffResult, show: Show) -> None:
+    assert "llm_judge (sonnet-4.6) · 95% CI wilson" in _final(result, show)
 
 
 def test_ties_on_different_numbers_of_cases_are_named_apart(result: BakeOffResult, show: Show) -> None:
@@ -219,6 +260,27 @@ def test_metrics_have_their_own_table_with_interval_and_n(result: BakeOffResult,
     assert _line(output, "mrr").split() == ["mrr", "grok-4.3", "n/a", "–", "0"]
 
 
+def test_several_samples_have_pass_at_k_and_pass_hat_k_with_interval_and_n(
+    result: BakeOffResult, show: Show
+) -> None:
+    ends = (0.8, 0.95)
+    last = PassK(3, 0.9, 0.62, 0.6, 90, 3, ends, (0.52, 0.72), (0.5, 0.7))
+    none = PassK(3, None, None, None, 0, 93)
+    runs = (replace(result.runs[0], pass_k=(last,)), replace(result.runs[1], pass_k=(none,)))
+    output = _final(replace(result, samples=3, runs=runs), show)
+    assert _line(output, "pass@3", "grok").split()[1:] == [
+        "grok-4.3",
+        "0.90",
+        "0.80–0.95",
+        "90",
+        "(3",
+        "skipped)",
+    ]
+    assert _line(output, "pass^3 ", "grok").split()[2:4] == ["0.60", "0.50–0.70"]
+    assert _line(output, "pass^3 plain", "grok").split()[3:5] == ["0.62", "0.52–0.72"]
+    assert _line(output, "pass@3", "opus").split()[2:5] == ["n/a", "–", "0"]
+
+
 def test_hostile_names_and_warnings_reach_the_terminal_as_letters(
     hostile: str, forbidden: frozenset[str], result: BakeOffResult, show: Show
 ) -> None:
@@ -234,8 +296,9 @@ def test_hostile_names_and_warnings_reach_the_terminal_as_letters(
 
 
 def test_strata_show_rate_and_n_and_mark_small_cells(result: BakeOffResult, show: Show) -> None:
-    output = show(render_strata(result, width=100))
-    assert _line(output, "grok-4.3").split() == ["grok-4.3", "83/18", "77/7!", "n/a"]
+    output = show(render_strata(result, width=140), 140)
+    cells = ["83", "[60–99]", "18", "77", "[20–90]", "7!", "n/a", "83", "[74–89]", "93", "n/a"]
+    assert _line(output, "grok-4.3").split() == ["grok-4.3", *cells]
     assert "gemini" not in output
     assert "n under 10: do not read" in output
 
@@ -250,7 +313,17 @@ def test_a_judge_without_a_stratum_shows_nothing_there(result: BakeOffResult, sh
     output = show(
         render_strata(_with_run(result, 0, per_stratum={"EN": Rate(20, 0.5, 0.3, 0.7)}), width=140), 140
     )
-    assert _line(output, "grok-4.3").split() == ["grok-4.3", "50/20", "n/a", "n/a", "n/a"]
+    cells = ["50", "[30–70]", "20", "n/a", "n/a", "n/a", "83", "[74–89]", "93", "n/a"]
+    assert _line(output, "grok-4.3").split() == ["grok-4.3", *cells]
+
+
+def test_strata_end_with_the_mean_over_cases_and_the_mean_over_strata(
+    result: BakeOffResult, show: Show
+) -> None:
+    macro = Rate(91, 0.8, 0.7, 0.9, "wilson_stratified")
+    output = show(render_strata(_with_run(result, 0, macro=macro), width=140), 140)
+    assert _line(output, "judge").split()[-2:] == ["micro", "macro"]
+    assert _line(output, "grok-4.3").split()[-6:] == ["83", "[74–89]", "91", "80", "[70–90]", "91"]
 
 
 def test_an_evalset_without_strata_says_so(result: BakeOffResult, show: Show) -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -9,7 +10,7 @@ import pytest
 
 from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, Savings
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
-from evalq.stats.intervals import wilson
+from evalq.stats.intervals import clopper_pearson, wilson
 from evalq.stats.means import mean_ci
 from evalq.summary.numbers import summarise, summarise_run
 
@@ -91,6 +92,13 @@ def test_an_exclusion_names_the_commonest_reason() -> None:
     assert result.excluded == "2/3 refused outputs"
 
 
+def test_a_judge_that_was_stopped_is_left_out_with_the_reason() -> None:
+    stopped = replace(run(1, "a", 4), pause_reason="401, set XAI_API_KEY")
+    rows = outcomes(1, "pf")
+    result = summarise_run(bakeoff(), stopped, rows, Evidence(tuple(rows)))
+    assert result.excluded == "paused: 401, set XAI_API_KEY"
+
+
 def test_a_judge_that_has_not_begun_is_not_broken() -> None:
     result = summarise_run(bakeoff(), run(1, "a", 4), [], Evidence(()))
     assert (result.excluded, result.accuracy, result.n_cases) == (None, None, 4)
@@ -126,12 +134,18 @@ def test_judges_are_compared_on_the_cases_both_have_a_verdict_for() -> None:
     assert (pair.n, pair.diff) == (2, 1.0)
 
 
-def test_several_samples_of_a_case_count_as_one() -> None:
-    letters = "ppp" + "ppf" + "fff" + "pff"
-    result = summary({"a": letters}, samples=3).runs[0]
-    assert result.ci_method == "wilson_by_case"
+def test_samples_that_only_repeat_each_other_count_as_one_case() -> None:
+    result = summary({"a": "ppp" + "ppp" + "fff" + "fff"}, samples=3).runs[0]
+    assert result.ci_method == "wilson_clustered"
     assert (result.ci_low, result.ci_high) == pytest.approx(wilson(2, 4), abs=5e-5)
     assert (result.n_cases, result.n_pass) == (4, 6)
+
+
+def test_samples_of_a_case_that_differ_are_worth_more_than_one_and_less_than_all() -> None:
+    result = summary({"a": "pfp" * 20 + "ffp" * 20}, samples=3).runs[0]
+    by_case, by_sample = wilson(20, 40), wilson(60, 120)
+    assert by_case[0] < (result.ci_low or 0) <= by_sample[0]
+    assert by_sample[1] <= (result.ci_high or 1) < by_case[1]
 
 
 def test_nothing_to_resample_leaves_no_interval() -> None:
@@ -139,12 +153,28 @@ def test_nothing_to_resample_leaves_no_interval() -> None:
     assert (result.ci_low, result.ci_high, result.n_cases) == (None, None, 1)
 
 
-def test_the_majority_of_its_samples_is_a_cases_verdict_in_comparisons() -> None:
+def test_the_majority_of_its_samples_is_a_cases_vote_in_agreement() -> None:
     # By majority: a passes cases 0 and 3 (of its one verdict), b passes 1 and 2; a tie is no pass.
     result = summary({"a": "ppf" + "pff" + "fff" + "pee", "b": "fff" + "ppp" + "ppf" + "pfe"}, samples=3)
+    [pair] = result.kappa
+    assert (pair.n, pair.kappa) == (4, -1.0)
+
+
+def test_several_samples_are_compared_by_the_means_of_their_cases() -> None:
+    result = summary({"a": "ppf" + "pff" + "fff" + "pee", "b": "fff" + "ppp" + "ppf" + "pfe"}, samples=3)
     [pair] = result.comparisons
-    assert (pair.n, pair.diff) == (4, 0.0)
-    assert {pair.a, pair.b} == {"a", "b"}
+    assert (pair.a, pair.b, pair.n, pair.method) == ("b", "a", 4, "case_means_tango_t")
+    assert pair.diff == pytest.approx((-2 / 3 + 2 / 3 + 2 / 3 - 1 / 2) / 4, abs=5e-5)
+    assert (pair.a_only, pair.b_only) == (2, 2)
+
+
+def test_several_samples_have_pass_at_k_and_both_forms_of_pass_hat_k() -> None:
+    result = summary({"a": "ppp" + "pff" + "eee"}, samples=3).runs[0]
+    one, two, three = result.pass_k
+    assert (one.k, one.pass_at_k, one.n_cases, one.skipped) == (1, pytest.approx(2 / 3, abs=5e-5), 2, 1)
+    assert two.pass_hat_k_unbiased == 0.5
+    assert (three.pass_at_k, three.pass_hat_k) == (1.0, pytest.approx((1 + 1 / 27) / 2, abs=5e-5))
+    assert summary({"a": "ppf"}).runs[0].pass_k == ()
 
 
 def test_a_case_whose_samples_all_errored_has_no_verdict() -> None:
@@ -187,7 +217,35 @@ def test_a_graders_scores_have_a_mean_with_an_interval() -> None:
     metrics = summary({"a": "ppff"}, scores=scores).runs[0].metrics
     assert set(metrics) == {"hit_at_3", "mrr"}
     assert metrics["hit_at_3"] == Rate(4, 0.75, *(round(end, 4) for end in wilson(3, 4)))
-    assert metrics["mrr"] == Rate(4, 0.4375, *(round(end, 4) for end in mean_ci(ranks, seed=7)))
+    ends = [round(end, 4) for end in mean_ci(ranks, seed=7)]
+    assert metrics["mrr"] == Rate(4, 0.4375, *ends, "bootstrap")
+
+
+def test_the_samples_of_a_case_are_one_in_its_graders_scores() -> None:
+    scores = {(1, "hit_at_3"): (1.0, 1.0, 0.0, 0.0)}
+    metric = summary({"a": "ppff"}, samples=2, scores=scores).runs[0].metrics["hit_at_3"]
+    assert metric == Rate(2, 0.5, *(round(end, 4) for end in wilson(1, 2)), "wilson_by_case")
+
+
+def test_another_interval_may_be_asked_for() -> None:
+    rows = outcomes(1, "ppppppppf")
+    result = summarise(bakeoff(), [run(1, "a", 9)], Evidence(tuple(rows)), ci="clopper_pearson").runs[0]
+    assert result.ci_method == "clopper_pearson"
+    assert (result.ci_low, result.ci_high) == pytest.approx(clopper_pearson(8, 9), abs=5e-5)
+
+
+def test_macro_is_the_mean_over_strata_and_none_without_any() -> None:
+    result = one("ppppfp", strata=("a", "a", "b"))
+    assert result.macro is not None
+    assert (result.macro.n, result.macro.accuracy) == (6, pytest.approx((3 / 4 + 1) / 2, abs=5e-5))
+    assert one("pf").macro is None
+
+
+def test_a_judge_gains_no_place_by_failing_to_answer_the_hard_cases() -> None:
+    result = summary({"shy": "pppppeeeee", "bold": "pppppppppf"})
+    assert [(r.judge, r.accuracy) for r in result.runs] == [("shy", 1.0), ("bold", 0.9)]
+    result = summary({"shy": "ppppfeeeee", "bold": "pppppffffp"})
+    assert [(r.judge, r.accuracy) for r in result.runs] == [("bold", 0.6), ("shy", 0.8)]
 
 
 def test_the_result_says_what_was_asked_and_how_far_it_is() -> None:

@@ -85,6 +85,23 @@ def test_a_bake_off_stopped_at_its_cap_says_so() -> None:
     assert warning.startswith("stopped at the cap")
 
 
+def test_another_cap_than_its_own_is_said_to_be_raised_elsewhere() -> None:
+    capped = replace(BAKE_OFF, state="capped", stop_reason="the cap of the day")
+    first, second = warnings(capped, [RUN], [FINE])
+    assert first == "stopped at the cap of the day; everything paid for is stored"
+    assert "caps: in evalq.yaml" in second
+
+
+def test_a_paused_bake_off_says_why() -> None:
+    paused = replace(BAKE_OFF, state="paused", stop_reason="by hand")
+    assert list(warnings(paused, [RUN], [FINE])) == ["paused: by hand"]
+
+
+def test_real_answers_graded_by_a_simulation_are_warned_of() -> None:
+    [warning] = warnings(replace(BAKE_OFF, grader_model="sim-grader"), [RUN], [FINE])
+    assert "its verdicts say nothing about real answers" in warning
+
+
 def test_simulated_dollars_are_said_to_be_simulated() -> None:
     [warning] = said(FINE, provider="simulated")
     assert "nothing was billed" in warning

@@ -1,0 +1,172 @@
+"""The command that plans before anything is paid for: power."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalq.cli import options
+from evalq.cli.json_output import json_text
+from evalq.settings import Settings, load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.summary.power import PowerPlan
+
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What would be run: the task, the set, how many cases it has, the judges, and what they would cost."""
+
+    task: str
+    eval_set: str
+    n_cases: int
+    judges: Sequence[str]
+    estimate_usd: Decimal | None
+    unpriced: Sequence[str] = ()
+
+
+@click.command()
+@click.option("--task", required=True, help="A task: its name, or the path of its file.")
+@click.option("--eval-set", help="An evalset of the task; default: its first that is no holdout.")
+@click.option("--judges", default="", help="Judges to compare, separated by commas: prices the plan too.")
+@click.option("--delta", type=_SHARE, default=0.05, show_default=True, help="The difference to see.")
+@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of a false claim.")
+@click.option("--power", "chance", type=_SHARE, default=0.8, show_default=True, help="Chance to see it.")
+@click.option("--samples", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The evalq.power/1 document.")
+def power(
+    task: str,
+    eval_set: str | None,
+    judges: str,
+    delta: float,
+    alpha: float,
+    chance: float,
+    samples: int,
+    as_json: bool,
+) -> int:
+    """Say how many cases it takes to see a difference, and what the evalset at hand can show.
+
+    How much judges differ from case to case is taken from the task's past bake-offs, if it has any.
+    """
+    from evalq.lineup import past_runs
+    from evalq.session import open_session
+    from evalq.summary.power import Aim, plan_power, spreads
+
+    settings = load_settings(Path.cwd(), os.environ)
+    field = _field(task, eval_set, options.names(judges), samples=samples, settings=settings)
+    aim = Aim(delta, alpha, chance, samples, n_judges=max(2, len(field.judges)))
+    with open_session(settings) as session:
+        past = spreads(past_runs(session.db, field.task), field.judges)
+    plan = plan_power(aim, field.n_cases, past)
+    if as_json:
+        click.echo(json_text(_document(plan, field)))
+    else:
+        _print(plan, field)
+    click.echo(f"next  {_next(field)}", err=True)
+    return 0
+
+
+def _field(
+    task: str, eval_set: str | None, judges: Sequence[str], *, samples: int, settings: Settings
+) -> _Field:
+    """Load what would be run; with judges the whole plan, without only the cases are counted."""
+    from evalq.bakeoff import Request, prepare
+    from evalq.definitions.files import load_evalset, load_task
+    from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
+    from evalq.holdout.guard import check_look
+    from evalq.pricing import price_of
+    from evalq.selection import first_set
+
+    root = project_root(Path.cwd())
+    name = load_task(find_task(task, root)).name
+    chosen = eval_set or first_set(name, root)
+    if not judges:
+        evalset = load_evalset(find_evalset(chosen, name, root)).evalset
+        check_look(evalset.name, task=name, judges=(), purpose=None, other_sets=[*list_evalsets(name, root)])
+        return _Field(name, evalset.name, len(evalset.cases), (), None)
+    plan = prepare(Request(task, chosen, judges, samples=samples, allow_unpriced=True), settings, root)
+    unpriced = [judge.name for judge in plan.judges if price_of(judge) is None]
+    named = [judge.name for judge in plan.judges]
+    return _Field(name, plan.evalset.name, len(plan.evalset.cases), named, plan.estimate_usd, unpriced)
+
+
+def _document(plan: "PowerPlan", field: _Field) -> dict[str, Any]:
+    found = {key: value for key, value in asdict(plan).items() if key != "aim"}
+    return {
+        "schema": "evalq.power/1",
+        "task": field.task,
+        "eval_set": field.eval_set,
+        "judges": list(field.judges),
+        **asdict(plan.aim),
+        "n_pairs": plan.aim.n_pairs,
+        **found,
+        "basis": _basis(plan),
+        "enough": plan.is_enough,
+        "estimate_usd": _usd(field.estimate_usd),
+        "estimate_needed_usd": _usd(_estimate_usd(field, plan.cases_needed)),
+        "estimate_needed_all_pairs_usd": _usd(_estimate_usd(field, plan.cases_needed_all_pairs)),
+        "unpriced": list(field.unpriced),
+    }
+
+
+def _usd(amount: Decimal | None) -> str | None:
+    return None if amount is None else f"{amount:.4f}"
+
+
+def _estimate_usd(field: _Field, n_cases: int) -> Decimal | None:
+    """The estimate for so many cases, each costing what the set's do."""
+    return None if field.estimate_usd is None else field.estimate_usd * n_cases / field.n_cases
+
+
+def _basis(plan: "PowerPlan") -> str:
+    """What the variance rests on."""
+    if not plan.past_pairs:
+        return "no past bake-off of two judges: assumed to err independently, each right half the time"
+    pairs = f"{plan.past_pairs} pair{'s' * (plan.past_pairs > 1)} of judges"
+    bakeoffs = f"{plan.past_bakeoffs} past bake-off{'s' * (plan.past_bakeoffs > 1)}"
+    return f"{pairs} in {bakeoffs}, {plan.past_cases} paired cases"
+
+
+def _print(plan: "PowerPlan", field: _Field) -> None:
+    from evalq.cli.table import print_table
+
+    print_table(("", "one comparison", f"all pairs ({plan.aim.n_pairs})"), list(_rows(plan, field)))
+    click.echo(f"variance of a case's difference {plan.var_d:.3f}: {_basis(plan)}", err=True)
+    if plan.aim.samples > 1 and not plan.samples_help:
+        click.echo("past runs had one sample a case: further samples are assumed to change nothing", err=True)
+    for judge in field.unpriced:
+        click.echo(f"! {judge} has no price: the dollars are without it", err=True)
+    enough = "can" if plan.is_enough else "cannot"
+    size = f"{plan.aim.delta * 100:g} pp"
+    click.echo(f"{field.eval_set} with {plan.n_cases} cases {enough} show a difference of {size}")
+
+
+def _rows(plan: "PowerPlan", field: _Field) -> Iterator[Sequence[str]]:
+    from evalq.reports.text import money
+
+    aim = plan.aim
+    yield (
+        f"cases to see {aim.delta * 100:g} pp (alpha {aim.alpha:g}, power {aim.power:g})",
+        str(plan.cases_needed),
+        str(plan.cases_needed_all_pairs),
+    )
+    yield (
+        f"smallest difference {field.eval_set} shows at n={plan.n_cases}",
+        f"{plan.mde * 100:.1f} pp",
+        f"{plan.mde_all_pairs * 100:.1f} pp",
+    )
+    if field.estimate_usd is not None:
+        needed = [_estimate_usd(field, n) for n in (plan.cases_needed, plan.cases_needed_all_pairs)]
+        yield f"$ for {field.eval_set}", *[money(field.estimate_usd)] * 2
+        yield "$ for the cases it takes", *(money(usd) for usd in needed if usd is not None)
+
+
+def _next(field: _Field) -> str:
+    judges = f" --judges {','.join(field.judges)}" if field.judges else ""
+    return f"evalq bake-off --task {field.task} --eval-set {field.eval_set}{judges} --dry-run"

@@ -1,0 +1,186 @@
+"""What changed between two runs on the same cases, and whether the second is worse."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from evalq.evidence import OutcomeRow
+from evalq.results import RunResult
+from evalq.stats.comparison import cases_needed
+from evalq.stats.means import mean_ci
+from evalq.summary.differences import ALPHA, Difference, differences
+from evalq.summary.votes import shares
+
+SCHEMA = "evalq.compare/1"
+
+ChangeVerdict = Literal["regression", "improvement", "no_regression", "inconclusive"]
+
+EXIT_CODES: Mapping[ChangeVerdict, int] = {
+    "regression": 1,
+    "improvement": 0,
+    "no_regression": 0,
+    "inconclusive": 3,
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs: its numbers, its outcomes, and the content of every case of its evalset by id."""
+
+    bakeoff_id: int
+    eval_set: str
+    samples: int
+    result: RunResult
+    outcomes: Sequence[OutcomeRow]
+    contents: Mapping[str, str]
+
+    @property
+    def usd_per_case(self) -> Decimal | None:
+        """Dollars of all samples of a case, grading included; None before the first job has ended."""
+        ended = self.result.n_graded + self.result.n_error
+        return self.result.total_cost_usd * self.samples / ended if ended else None
+
+    def document(self) -> dict[str, Any]:
+        """The run's part of the JSON document."""
+        run, usd = self.result, self.usd_per_case
+        names = ("run_id", "judge", "n_cases", "n_pass", "n_fail", "n_error", "accuracy", "ci_low", "ci_high")
+        more = ("ci_method", "p50_latency_ms", "p95_latency_ms")
+        return {
+            **{name: getattr(run, name) for name in names + more},
+            "bakeoff_id": self.bakeoff_id,
+            "eval_set": self.eval_set,
+            "samples": self.samples,
+            "usd_per_case": None if usd is None else f"{usd:.8f}",
+        }
+
+
+@dataclass(frozen=True)
+class LatencyChange:
+    """Milliseconds of the second run minus the first, mean over the n cases both have, with its interval."""
+
+    n: int
+    mean_ms: float | None
+    ci_low: float | None
+    ci_high: float | None
+    method: str = "bootstrap"
+
+
+@dataclass(frozen=True)
+class Change:
+    """The second run minus the first; cases by id: better in one, in one set only, changed, not graded."""
+
+    a: Side
+    b: Side
+    found: Difference
+    margin: float
+    verdict: ChangeVerdict
+    latency: LatencyChange
+    a_only: tuple[str, ...]
+    b_only: tuple[str, ...]
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
+    changed: tuple[str, ...]
+    not_graded: tuple[str, ...]
+    cases_needed: int | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a regression, 3 when the cases cannot tell, else 0."""
+        return EXIT_CODES[self.verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `evalq.compare/1` document."""
+        cases = ("a_only", "b_only", "only_in_a", "only_in_b", "changed", "not_graded", "warnings")
+        return {
+            "schema": SCHEMA,
+            "a": self.a.document(),
+            "b": self.b.document(),
+            "n": self.found.n,
+            "diff": round(self.found.diff, 4),
+            "ci_low": round(self.found.low, 4),
+            "ci_high": round(self.found.high, 4),
+            "p": float(f"{self.found.p:.4g}"),
+            "method": self.found.method,
+            "margin": self.margin,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "cases_needed": self.cases_needed,
+            "usd_per_case_change": self._usd_change(),
+            "latency_change_ms": asdict(self.latency),
+            **{name: list(getattr(self, name)) for name in cases},
+        }
+
+    def _usd_change(self) -> str | None:
+        before, after = self.a.usd_per_case, self.b.usd_per_case
+        return None if before is None or after is None else f"{after - before:.8f}"
+
+
+def compare(a: Side, b: Side, *, margin: float, warnings: Sequence[str] = ()) -> Change | None:
+    """The second run against the first on the cases both have a verdict for; None when there is none.
+
+    Cases of different evalset versions are the same if id and content are.
+    """
+    shared = [case for case, content in a.contents.items() if b.contents.get(case) == content]
+    before, after = shares(a.outcomes, shared), shares(b.outcomes, shared)
+    found = differences({"b": after, "a": before}, is_sampled=max(a.samples, b.samples) > 1).get(("b", "a"))
+    if found is None:
+        return None
+    gaps = {
+        case: now - then
+        for case, then, now in zip(shared, before, after, strict=True)
+        if then is not None and now is not None
+    }
+    verdict = judge_change(found, margin)
+    return Change(
+        a,
+        b,
+        found,
+        margin,
+        verdict,
+        _latency_change(a, b, gaps),
+        a_only=tuple(case for case, gap in gaps.items() if gap < 0),
+        b_only=tuple(case for case, gap in gaps.items() if gap > 0),
+        only_in_a=tuple(case for case in a.contents if case not in b.contents),
+        only_in_b=tuple(case for case in b.contents if case not in a.contents),
+        changed=tuple(case for case in a.contents if case in b.contents and case not in set(shared)),
+        not_graded=tuple(case for case in shared if case not in gaps),
+        cases_needed=_needed(found, margin) if verdict == "inconclusive" else None,
+        warnings=tuple(warnings),
+    )
+
+
+def judge_change(found: Difference, margin: float) -> ChangeVerdict:
+    """Whether the first of the pair (the newer run) is worse than the second.
+
+    A significant drop is a regression however small. Otherwise it is no regression if even the low end of
+    the interval lies within the margin; else the cases cannot tell.
+    """
+    if found.p < ALPHA:
+        return "regression" if found.diff < 0 else "improvement"
+    return "no_regression" if found.low > -margin else "inconclusive"
+
+
+def _needed(found: Difference, margin: float) -> int | None:
+    """About how many cases would show a drop of the margin, which takes at least that share of flips."""
+    if margin == 0:
+        return None
+    return max(found.n + 1, cases_needed(margin, max(found.var_d, margin - margin**2)))
+
+
+def _latency_change(a: Side, b: Side, cases: Collection[str]) -> LatencyChange:
+    before, after = _mean_latencies(a.outcomes), _mean_latencies(b.outcomes)
+    gaps = [after[case] - before[case] for case in cases if case in before and case in after]
+    if not gaps:
+        return LatencyChange(0, None, None, None)
+    low, high = mean_ci(gaps, seed=b.result.run_id)
+    return LatencyChange(len(gaps), round(sum(gaps) / len(gaps), 1), round(low, 1), round(high, 1))
+
+
+def _mean_latencies(outcomes: Sequence[OutcomeRow]) -> dict[str, float]:
+    by_case: dict[str, list[int]] = {}
+    for row in outcomes:
+        if row.latency_ms is not None:
+            by_case.setdefault(row.case_id, []).append(row.latency_ms)
+    return {case: sum(found) / len(found) for case, found in by_case.items()}
