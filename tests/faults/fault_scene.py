@@ -364,6 +364,7 @@ def open_scene(
             yield scene
         finally:
             scene.stop()
+            app.backend.client.connection_pool.disconnect()  # closing the application does not
             app.close()
 
 

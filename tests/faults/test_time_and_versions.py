@@ -173,7 +173,7 @@ def test_a_worker_that_cannot_drain_in_time_puts_its_jobs_back_and_ends(
     scene = new_scene(N, lease_s=20, latency_ms=30_000)
     scene.start("w1", EVALQ_FLEET_DRAIN_S="1")
     bakeoff_id = scene.bake(scene.plan(N))
-    scene.wait(lambda: scene.sql(IN_HAND) == [(scene.slots, scene.slots)])
+    scene.wait(lambda: scene.simulator.ledger()["requests"] == scene.slots)
     scene.simulator.set_profiles(profiles(80))
     scene.in_flight_at_kills = scene.slots
     scene.signal_worker("w1", signal.SIGTERM)
