@@ -1,5 +1,6 @@
 """The `evalq` program: commands are found by name and imported only when used."""
 
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -116,6 +117,7 @@ def run(argv: list[str] | None = None) -> Any:
     except EvalqError as exc:
         _show(exc)
         code = exc.exit_code
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C more must not change how it ended
     sys.exit(code if isinstance(code, int) else 0)
 
 
