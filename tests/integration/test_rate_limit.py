@@ -166,6 +166,26 @@ def test_a_permit_for_too_late_keeps_no_place(broker: Broker, judge: Judge, valk
     assert valkey.zcard(f"{key}:calls") == 0
 
 
+def test_a_permit_whose_gate_shut_during_the_wait_keeps_no_place(
+    broker: Broker, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    slow = judge(rpm=6.0)  # one in ten seconds
+    key = f"evalq:gate:{slow.gate}"
+    held: list[int] = []
+
+    def sleep(_: float) -> None:
+        held.append(valkey.zcard(f"{key}:calls"))
+        if len(held) == 2:
+            raise TimeoutError  # at the closed gate now: what is held there is what matters
+        valkey.hset(key, "closed_until", 1000 * (valkey.time()[0] + 5))
+
+    gatekeeper = Gatekeeper(broker, sleep=sleep)
+    gatekeeper.answered(gatekeeper.take(slow, prompt()), answered())
+    with pytest.raises(TimeoutError):
+        gatekeeper.take(slow, prompt())
+    assert held == [1, 0]
+
+
 def test_who_stops_waiting_gives_back_only_what_was_granted(
     broker: Broker, gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
