@@ -3,7 +3,7 @@
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import render
-from evalq.records import About, Prompt
+from evalq.records import About, Prompt, Turn
 
 
 def about(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> About:
@@ -22,11 +22,23 @@ def about(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -
 
 
 def answer_prompt(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> Prompt:
-    """The question itself."""
+    """The question itself: the task's template, or the case's own conversation."""
+    system, turns, user = _conversation(task, case)
     return Prompt(
-        system=task.system_prompt,
-        user=render(task.user_template, case.inputs),
+        system=system,
+        user=user,
         max_tokens=task.max_tokens,
         temperature=task.temperature,
         about=about(task, case, sample=sample, seed=seed),
+        turns=turns,
     )
+
+
+def _conversation(task: TaskConfig, case: EvalCase) -> tuple[str, tuple[Turn, ...], str]:
+    """System text, earlier turns and the last word; a case's system messages follow the task's."""
+    if not case.messages:
+        return task.system_prompt, (), render(task.user_template, case.inputs)
+    own = [message.content for message in case.messages if message.role == "system"]
+    said = [Turn(message.role, message.content) for message in case.messages if message.role != "system"]
+    system = "\n\n".join(text for text in (task.system_prompt, *own) if text)
+    return system, tuple(said[:-1]), said[-1].text if said else ""

@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 Purpose = Literal["answer", "grade"]
 CompletionState = Literal["answered", "empty", "refused", "blocked", "truncated", "malformed"]
-Verdict = Literal["passed", "failed", "errored"]
+Verdict = Literal["passed", "failed", "errored", "pending_review"]
+Role = Literal["user", "assistant"]
+ReplyForm = Literal["verdict", "score", "criteria", "category", "boolean", "preference", "trigger"]
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,32 @@ class About:
     is_positive: bool = True
     answer_form: Literal["text", "findings", "ranking"] = "text"
     graded_text: str = ""
+    reply_form: ReplyForm = "verdict"
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One earlier turn of a conversation, before the question itself."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool the judge asked for, with its arguments as it wrote them."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question to a model, rendered. `reply_schema`: a JSON Schema for providers that can hold to one."""
+    """One question to a model, rendered. `reply_schema`: a JSON Schema for providers that can hold to one.
+
+    `turns` is what was said before `user`, oldest first.
+    """
 
     system: str
     user: str
@@ -42,6 +65,7 @@ class Prompt:
     about: About
     temperature: float | None = None
     reply_schema: Mapping[str, Any] | None = None
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +90,7 @@ class RateHints:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model said, in which state, for how many tokens and dollars."""
+    """What a model said and which tools it asked for, in which state, for how many tokens and dollars."""
 
     state: CompletionState
     text: str
@@ -76,6 +100,7 @@ class Completion:
     model: str | None = None
     request_id: str | None = None
     rate_hints: RateHints | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
     @property
     def is_answer(self) -> bool:
@@ -88,7 +113,10 @@ Ask = Callable[[Prompt], Completion]
 
 @dataclass(frozen=True)
 class Grade:
-    """One grader's mark: passed or not, or None with the reason it could not decide."""
+    """One grader's mark: passed or not, or None with the reason it could not decide.
+
+    `pending`: people have not decided yet. `kind` is the grader's type, `grader` its name in the task.
+    """
 
     grader: str
     passed: bool | None
@@ -96,11 +124,14 @@ class Grade:
     reason: str = ""
     required: bool = True
     weight: float = 1.0
+    kind: str = ""
+    pending: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a job. `error_kind` and `message` are set when it is errored."""
+    """The end of a job, for now if people have to review it. An errored one has `error_kind` and `message`."""
 
     verdict: Verdict
     error_kind: str | None = None

@@ -15,7 +15,7 @@ from evalq.definitions.json_text import load_json
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located
 from evalq.definitions.schedule import DriftSchedule
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
 from evalq.definitions.validation import validate
 from evalq.errors import InputError, Problem
 

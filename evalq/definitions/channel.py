@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable (or of a key kept by `evalq keys set`)."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, FiniteFloat
 
-from evalq.definitions.task import NAME_PATTERN, Definition
+from evalq.definitions.definition import NAME_PATTERN, Definition
 
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 

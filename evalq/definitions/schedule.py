@@ -7,7 +7,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.definitions.cron import Cron, parse_cron
 from evalq.definitions.judge import Dollars
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
 
 DEFAULT_LINE = "0 3 * * 6"
 """Saturday 03:00 UTC."""

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, FiniteFloat
 
 from evalq.definitions.judged import Judged, Share
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
 
 
 class Latency(Definition):

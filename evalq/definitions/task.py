@@ -1,20 +1,15 @@
 """A task: what is asked of every judge, and how its answers are graded."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, model_validator
+
+from evalq.definitions.definition import NAME_PATTERN, Definition
+from evalq.definitions.graders import GraderConfig
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
 ScorerMode = Literal["llm_judge", "strict_substring"]
 FINDINGS_RULE: PassRule = "positive_at_least_one_valid_or_empty_on_negative"
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-
-
-class Definition(BaseModel):
-    """A file the user wrote: unknown keys refused, types exact, nothing changed afterwards."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
 
 class ScoringConfig(Definition):
     """How a whole answer is marked: by substring, or finding by finding by a grader model."""
@@ -32,29 +27,6 @@ class ScoringConfig(Definition):
                 f"{missing} required when mode is llm_judge; add {missing}, or use mode: strict_substring"
             )
         return self
-
-
-class _Grader(Definition):
-    """What every grader has: its weight in the score, and whether the case fails without it."""
-
-    weight: FiniteFloat = Field(default=1.0, ge=0)
-    required: bool = True
-
-
-class HitAtK(_Grader):
-    """One of `expected.relevant` is among the first k ids of the answered ranking."""
-
-    type: Literal["hit_at_k"]
-    k: int = Field(default=1, ge=1, le=1000)
-
-
-class Mrr(_Grader):
-    """One over the rank of the first relevant id; passes when it is found at all."""
-
-    type: Literal["mrr"]
-
-
-GraderConfig = Annotated[HitAtK | Mrr, Field(discriminator="type")]
 
 
 class TaskConfig(Definition):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from evalq.definitions.located import Loc, Located
-from evalq.definitions.task import NAME_PATTERN
+from evalq.definitions.definition import NAME_PATTERN
 from evalq.errors import InputError, Problem
 
 Model = TypeVar("Model", bound=BaseModel)

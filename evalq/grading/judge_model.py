@@ -1,7 +1,7 @@
 """Marking by a grader model: VALID or INVALID for each finding, or for the whole answer."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from evalq.definitions.template import check_template, render
 from evalq.errors import InputError, Problem, UngradableAnswer
 from evalq.grading.findings import finding_json, parse_list
 from evalq.grading.rubrics import RUBRICS
+from evalq.grading.subject import Bench
 from evalq.question import about
 from evalq.records import Prompt
 
@@ -36,20 +37,22 @@ _SYSTEM = (
     "Reply with VALID or INVALID only."
 )
 
-Decide = Callable[[Prompt], bool]
-"""Puts one prompt to the grader model and reads its verdict; raises UngradableAnswer if it has none."""
 
-
-def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, decide: Decide) -> tuple[bool, str]:
+def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, bench: Bench) -> tuple[bool, str]:
     """Passed or not, and why, by the task's pass rule over the grader's verdicts."""
     assert task.scoring is not None
     if task.scoring.pass_rule != FINDINGS_RULE:
-        passed = decide(verdict_prompt(task, case, answer))
+        passed = _decide(task, case, answer, bench)
         return passed, f"grader says {'VALID' if passed else 'INVALID'}"
-    return _mark_findings(task, case, parse_list(answer), decide)
+    return _mark_findings(task, case, parse_list(answer), bench)
 
 
-def _mark_findings(task: TaskConfig, case: EvalCase, findings: list[Any], decide: Decide) -> tuple[bool, str]:
+def _decide(task: TaskConfig, case: EvalCase, text: str, bench: Bench) -> bool:
+    assert task.scoring is not None
+    return bench.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
+
+
+def _mark_findings(task: TaskConfig, case: EvalCase, findings: list[Any], bench: Bench) -> tuple[bool, str]:
     """A positive case needs one valid finding, a negative one an empty list."""
     if case.expected_type == "negative":
         return (
@@ -58,7 +61,7 @@ def _mark_findings(task: TaskConfig, case: EvalCase, findings: list[Any], decide
     if len(findings) > MAX_FINDINGS:
         raise UngradableAnswer(f"{len(findings)} findings, at most {MAX_FINDINGS} are graded")
     for place, finding in enumerate(findings, start=1):
-        if decide(verdict_prompt(task, case, finding_json(finding))):
+        if _decide(task, case, finding_json(finding), bench):
             return True, f"finding {place} of {len(findings)} is VALID"
     return False, f"no VALID finding among {len(findings)}" if findings else "empty on a positive case"
 

@@ -1,67 +1,145 @@
-"""The way from an answer to an outcome: every grader of the task, then the pass rule over their grades."""
+"""The way from an answer to an outcome: every grader of the task and the case, then one decision."""
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.task import GraderConfig, HitAtK, Mrr, TaskConfig
+from evalq.definitions.graders import GraderConfig
+from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
-from evalq.grading.judge_model import Decide, mark_by_model
-from evalq.grading.retrieval import grade_hit_at_k, grade_mrr
+from evalq.grading.judge_model import mark_by_model
 from evalq.grading.strict import mark_strictly
-from evalq.records import Completion, Grade, Outcome
+from evalq.grading.subject import Bench, Mark, Subject
+from evalq.grading.table import CHECKS, EXAMINATIONS
+from evalq.records import Grade, Outcome
+
+Stage = Literal["call", "sandbox", "review"]
+"""Where a grader does its work: on the worker that asked, on one without keys, or with people."""
+
+_STAGES: dict[str, Stage] = {"function_output": "sandbox", "human": "review"}
 
 
-def grade_answer(task: TaskConfig, case: EvalCase, answer: str, decide: Decide) -> list[Grade]:
-    """One grade per grader of the task; a grader that cannot decide gives a grade without a verdict."""
-    grades = [_scored(task, case, answer, decide)] if task.scoring else []
-    return grades + [_graded(grader, case, answer) for grader in task.graders]
+def named_graders(task: TaskConfig, case: EvalCase) -> list[tuple[str, GraderConfig]]:
+    """The graders of a task, then those of the case, each under a name of its own."""
+    seen: Counter[str] = Counter()
+    named = []
+    for grader in (*task.graders, *case.graders):
+        seen[grader.label] += 1
+        count = seen[grader.label]
+        named.append((grader.label if count == 1 else f"{grader.label}_{count}", grader))
+    return named
 
 
-def decide_outcome(task: TaskConfig, completion: Completion, grades: Sequence[Grade]) -> Outcome:
+def stages(task: TaskConfig, case: EvalCase) -> set[Stage]:
+    """The places an answer to this case has to pass."""
+    return {_STAGES.get(grader.type, "call") for _, grader in named_graders(task, case)}
+
+
+def grade_answer(subject: Subject, bench: Bench, *, stage: Stage = "call") -> list[Grade]:
+    """One grade per grader of this stage; one that cannot decide gives a grade without a verdict."""
+    is_first = stage == "call" and subject.task.scoring is not None
+    scored = [_scored(subject, bench)] if is_first else []
+    return scored + [
+        _graded(name, grader, subject, bench)
+        for name, grader in named_graders(subject.task, subject.case)
+        if _STAGES.get(grader.type, "call") == stage
+    ]
+
+
+def ask_people(subject: Subject) -> list[Grade]:
+    """The grades people are still to give."""
+    return [
+        Grade(name, None, None, "waits for review", grader.required, grader.weight, grader.type, pending=True)
+        for name, grader in named_graders(subject.task, subject.case)
+        if _STAGES.get(grader.type) == "review"
+    ]
+
+
+def decide_outcome(subject: Subject, grades: Sequence[Grade]) -> Outcome:
     """Passed when every required grade passed and the weighted score suffices; an error is never a fail."""
+    completion = subject.completion
     if not completion.is_answer:
         return Outcome("errored", completion.state, f"the answer is {completion.state}")
-    undecided = next((g for g in grades if g.passed is None and g.required), None)
-    if undecided:
-        return Outcome("errored", "ungradable", undecided.reason)
-    passed = all(g.passed for g in grades if g.required) and _score_suffices(task, grades)
-    return Outcome("passed" if passed else "failed")
+    return outcome_of(grades, threshold_of(subject.task, subject.case))
 
 
-def _scored(task: TaskConfig, case: EvalCase, answer: str, decide: Decide) -> Grade:
-    assert task.scoring is not None
-    mode = task.scoring.mode
+def threshold_of(task: TaskConfig, case: EvalCase) -> float | None:
+    """The weighted score a case must reach: its own threshold, or the task's."""
+    return task.pass_threshold if case.pass_threshold is None else case.pass_threshold
+
+
+def outcome_of(grades: Sequence[Grade], threshold: float | None) -> Outcome:
+    """The outcome that follows from the grades, as soon as no missing one could change it.
+
+    A required grader that cannot decide makes an error, unless another one has failed the case already;
+    so does one that only weighs, if the threshold is reached or not depending on it.
+    """
+    if any(grade.passed is False and grade.required for grade in grades):
+        return Outcome("failed")
+    low, high = _score_bounds(grades)
+    if threshold is not None and high < threshold:
+        return Outcome("failed")
+    is_open = threshold is not None and low < threshold
+    missing = [grade for grade in grades if grade.passed is None and (grade.required or is_open)]
+    errors = [grade for grade in missing if not grade.pending]
+    if errors:
+        return Outcome("errored", "ungradable", errors[0].reason)
+    return Outcome("pending_review" if missing else "passed")
+
+
+def _score_bounds(grades: Sequence[Grade]) -> tuple[float, float]:
+    """The weighted score if every missing one were 0, and if it were 1."""
+    weight = sum(grade.weight for grade in grades)
+    if weight <= 0:
+        return 0.0, 0.0
+    known = sum(grade.weight * grade.score for grade in grades if grade.score is not None)
+    unknown = sum(grade.weight for grade in grades if grade.score is None)
+    # As precise as people write thresholds: 0.7 must be reached by 0.3 + 0.4.
+    return round(known / weight, 9), round((known + unknown) / weight, 9)
+
+
+def _scored(subject: Subject, bench: Bench) -> Grade:
+    """The mark of the task's scoring block."""
+    scoring = subject.task.scoring
+    assert scoring is not None
     try:
-        if mode == "llm_judge":
-            passed, reason = mark_by_model(task, case, answer, decide)
+        if scoring.mode == "llm_judge":
+            passed, reason = mark_by_model(subject.task, subject.case, subject.answer, bench)
         else:
-            passed, reason = mark_strictly(task.scoring.pass_rule, case, answer)
+            passed, reason = mark_strictly(scoring.pass_rule, subject.case, subject.answer)
     except UngradableAnswer as exc:
-        return Grade(mode, None, None, str(exc))
-    return Grade(mode, passed, float(passed), reason)
+        return Grade(scoring.mode, None, None, str(exc), kind=scoring.mode)
+    return Grade(scoring.mode, passed, float(passed), reason, kind=scoring.mode)
 
 
-def _graded(grader: GraderConfig, case: EvalCase, answer: str) -> Grade:
+def _graded(name: str, grader: GraderConfig, subject: Subject, bench: Bench) -> Grade:
     try:
-        match grader:
-            case HitAtK():
-                return grade_hit_at_k(grader, case, answer)
-            case Mrr():
-                return grade_mrr(grader, case, answer)
-            case _:
-                assert_never(grader)
+        found = _look(grader, subject, bench)
     except UngradableAnswer as exc:
-        return Grade(_name(grader), None, None, str(exc), grader.required, grader.weight)
+        return Grade(name, None, None, str(exc), grader.required, grader.weight, grader.type)
+    found = found.negated() if grader.negate else found
+    return Grade(
+        name,
+        found.passed,
+        found.score,
+        found.reason,
+        grader.required,
+        grader.weight,
+        grader.type,
+        details=found.details,
+    )
 
 
-def _name(grader: GraderConfig) -> str:
-    return f"hit_at_{grader.k}" if isinstance(grader, HitAtK) else grader.type
+def _look(grader: GraderConfig, subject: Subject, bench: Bench) -> Mark:
+    if grader.type in CHECKS:
+        return CHECKS[grader.type](grader, subject)
+    return EXAMINATIONS[grader.type](grader, subject, bench)
 
 
-def _score_suffices(task: TaskConfig, grades: Sequence[Grade]) -> bool:
-    if task.pass_threshold is None:
-        return True
-    weight = sum(g.weight for g in grades)
-    score = sum(g.weight * (g.score or 0.0) for g in grades)
-    return weight > 0 and score / weight >= task.pass_threshold
+def grader_models(task: TaskConfig, case: EvalCase) -> Iterator[str | None]:
+    """The grader models that may be asked about an answer to this case; None for the bake-off's own."""
+    if task.scoring is not None and task.scoring.mode == "llm_judge":
+        yield task.scoring.judge_model
+    for _, grader in named_graders(task, case):
+        yield from getattr(grader, "asked_models", ())

@@ -1,10 +1,9 @@
 """Marking a ranking: was a relevant id found, and how far up."""
 
-from evalq.definitions.evalset import EvalCase
-from evalq.definitions.task import HitAtK, Mrr
+from evalq.definitions.graders import HitAtK, Mrr
 from evalq.errors import UngradableAnswer
 from evalq.grading.findings import parse_list
-from evalq.records import Grade
+from evalq.grading.subject import Mark, Subject
 from evalq.stats.retrieval import first_rank, hit_at_k, mrr
 
 
@@ -16,21 +15,22 @@ def ranked_ids(answer: str) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def grade_hit_at_k(grader: HitAtK, case: EvalCase, answer: str) -> Grade:
+def mark_hit_at_k(grader: HitAtK, subject: Subject) -> Mark:
     """Passed when a relevant id is among the first k."""
-    rank = _rank(case, answer)
+    rank = _rank(subject)
     score = hit_at_k([rank], grader.k)
-    return Grade(f"hit_at_{grader.k}", score == 1, score, _where(rank), grader.required, grader.weight)
+    return Mark(score == 1, score, _where(rank))
 
 
-def grade_mrr(grader: Mrr, case: EvalCase, answer: str) -> Grade:
+def mark_mrr(grader: Mrr, subject: Subject) -> Mark:
     """Scores one over the rank; passed when found at all."""
-    rank = _rank(case, answer)
-    return Grade("mrr", rank is not None, mrr([rank]), _where(rank), grader.required, grader.weight)
+    del grader
+    rank = _rank(subject)
+    return Mark(rank is not None, mrr([rank]), _where(rank))
 
 
-def _rank(case: EvalCase, answer: str) -> int | None:
-    return first_rank(ranked_ids(answer), set((case.expected or {}).get("relevant", ())))
+def _rank(subject: Subject) -> int | None:
+    return first_rank(ranked_ids(subject.answer), set(subject.expected.get("relevant", ())))
 
 
 def _where(rank: int | None) -> str:

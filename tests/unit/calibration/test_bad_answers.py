@@ -8,7 +8,8 @@ import pytest
 from evalq.calibration.bad_answers import UNKNOWN, Trial, make_trial, may_be_right
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import SimulatedJudge
-from evalq.definitions.task import FINDINGS_RULE, HitAtK, ScoringConfig, TaskConfig
+from evalq.definitions.graders import HitAtK
+from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
 from evalq.grading.marking import decide_outcome, grade_answer
 from evalq.providers.simulated import SimulatedAdapter
 from evalq.question import answer_prompt

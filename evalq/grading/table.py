@@ -1,0 +1,20 @@
+"""The graders by type: one small function each."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
+from evalq.grading.subject import Bench, Mark, Subject
+
+Check = Callable[[Any, Subject], Mark]
+"""Looks at nothing but the answer, the case and what the call took."""
+
+Examination = Callable[[Any, Subject, Bench], Mark]
+"""Needs more than the answer: a grader model, or another judge's answer."""
+
+CHECKS: Mapping[str, Check] = {
+    "hit_at_k": mark_hit_at_k,
+    "mrr": mark_mrr,
+}
+
+EXAMINATIONS: Mapping[str, Examination] = {}
