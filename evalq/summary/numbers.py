@@ -68,7 +68,6 @@ def summarise_run(
     """One judge's numbers."""
     tally = Counter(row.verdict for row in outcomes)
     judging, grading = (evidence.calls.get((run.id, purpose), _NO_CALLS) for purpose in ("answer", "grade"))
-    p50, p95 = _latencies(outcomes)
     measure = Measure(ci, bakeoff.samples, seed=run.id)
     rate = measure.rate(outcomes)
     return RunResult(
@@ -83,8 +82,7 @@ def summarise_run(
         ci_low=rate.ci_low,
         ci_high=rate.ci_high,
         ci_method=rate.method,
-        p50_latency_ms=p50,
-        p95_latency_ms=p95,
+        **_latencies(outcomes),
         total_cost_usd=judging.cost_usd + grading.cost_usd,
         judging_cost_usd=judging.cost_usd,
         grading_cost_usd=grading.cost_usd,
@@ -100,10 +98,10 @@ def summarise_run(
     )
 
 
-def _latencies(outcomes: Sequence[OutcomeRow]) -> tuple[int | None, int | None]:
-    """Half of the answers and nineteen of twenty took no longer."""
+def _latencies(outcomes: Sequence[OutcomeRow]) -> dict[str, int | None]:
+    """Half of the answers, and nineteen of twenty, took no longer."""
     known = [row.latency_ms for row in outcomes if row.latency_ms is not None]
-    return latency_quantile(known, 0.5), latency_quantile(known, 0.95)
+    return {f"p{place}_latency_ms": latency_quantile(known, place / 100) for place in (50, 95)}
 
 
 def _by_run(outcomes: Sequence[OutcomeRow]) -> defaultdict[int, list[OutcomeRow]]:
