@@ -1250,3 +1250,9 @@ SELECT purpose, judge, key, state, reply FROM call_journal WHERE job_id = %(job_
 -- job_outcome --
 -- How a job ended.
 SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
+
+-- runs_code --
+-- Whether a grader of a bake-off's task or cases runs code; no row: none does.
+SELECT b.id FROM bakeoffs b JOIN definitions d ON d.sha256 = b.task_sha
+WHERE b.id = %(bakeoff_id)s AND (d.body::text LIKE '%%"function_output"%%' OR EXISTS (
+    SELECT 1 FROM cases c WHERE c.eval_set_sha = b.eval_set_sha AND c.body::text LIKE '%%"function_output"%%'));
