@@ -17,9 +17,20 @@ from evalq.settings import data_dir, load_settings
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True)
-def doctor(as_json: bool) -> int:
+@click.option(
+    "--sandbox",
+    "tries_sandbox",
+    is_flag=True,
+    help="Try to get out of the sandbox in every way known; exit 5 if one works.",
+)
+def doctor(as_json: bool, tries_sandbox: bool) -> int:
     """Say what is reachable, which versions, which keys are present (never their values)."""
     from evalq.diagnosis import diagnose
+
+    if tries_sandbox:
+        from evalq.cli.sandbox import show_escapes
+
+        return show_escapes(as_json=as_json)
 
     report = diagnose(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     if as_json:
