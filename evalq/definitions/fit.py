@@ -37,7 +37,7 @@ def _checks(task: TaskConfig) -> Iterator[Check]:
     yield from (_has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if task.graders:
+    if any(grader.type in ("hit_at_k", "mrr") for grader in task.graders):
         yield _has_relevant
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalq.grading.code import mark_function_output
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
 from evalq.grading.subject import Bench, Mark, Subject
 
@@ -10,11 +11,13 @@ Check = Callable[[Any, Subject], Mark]
 """Looks at nothing but the answer, the case and what the call took."""
 
 Examination = Callable[[Any, Subject, Bench], Mark]
-"""Needs more than the answer: a grader model, or another judge's answer."""
+"""Needs more than the answer: a grader model, the sandbox, or another judge's answer."""
 
 CHECKS: Mapping[str, Check] = {
     "hit_at_k": mark_hit_at_k,
     "mrr": mark_mrr,
 }
 
-EXAMINATIONS: Mapping[str, Examination] = {}
+EXAMINATIONS: Mapping[str, Examination] = {
+    "function_output": mark_function_output,
+}

@@ -6,7 +6,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
 
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
+from evalq.definitions.graders.grader import Grader
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
 
@@ -61,7 +62,7 @@ class FunctionCase(Definition):
         raise ValueError("expected names no exception; write expected: ValueError, or {type: …, message: …}")
 
 
-class FunctionOutput(Definition):
+class FunctionOutput(Grader):
     """Runs the function the judge wrote, in a sandbox, and compares what it returns.
 
     What the task leaves out of `function_name` and `test_cases`, each case has in its `expected`, under the
