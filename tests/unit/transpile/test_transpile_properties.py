@@ -1,0 +1,102 @@
+"""Whatever a document holds, it is transpiled to valid JSON or refused with a reason."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalq.definitions.located import Located
+from evalq.errors import InputError
+from evalq.transpile.agentv_compat import transpile_as_agentv
+from evalq.transpile.dialects import TYPES
+from evalq.transpile.documents import Transpilation, json_document, run_eval_list
+from evalq.transpile.eval_yaml import read_eval_document
+from evalq.transpile.skills import transpile
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | st.text(max_size=5)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+types = st.sampled_from([*sorted(TYPES), "trigger-judge", "skill-used", "llm_judge", "not-contains", "odd"])
+FIELDS = (
+    "value",
+    "criteria",
+    "prompt",
+    "rubrics",
+    "name",
+    "command",
+    "expected",
+    "fields",
+    "minimums",
+    "score_ranges",
+    "assertions",
+    "skill",
+    "should_trigger",
+    "negate",
+    "weight",
+    "threshold",
+    "budget",
+)
+assertions = st.lists(
+    st.fixed_dictionaries({}, optional={"type": types | values, **dict.fromkeys(FIELDS, values)})
+    | st.fixed_dictionaries({"type": types, "skill": st.sampled_from("ab"), "value": st.text(max_size=3)})
+    | values,
+    max_size=4,
+)
+TEST_KEYS = ("id", "criteria", "input", "input_files", "expected_output", "turns", "vars", "execution")
+tests = st.fixed_dictionaries(
+    {"asked": st.none()},
+    optional={"assert": assertions, "assertions": values, **dict.fromkeys(TEST_KEYS, values)},
+)
+documents = st.fixed_dictionaries(
+    {"tests": st.lists(tests | values, max_size=4) | values},
+    optional={"assertions": assertions, "input": values, "prompts": values, "execution": values},
+)
+
+
+def check(result: Transpilation) -> None:
+    for document in result.documents.values():
+        content = json.loads(json_document(document.content()))
+        assert content["skill_name"] == document.skill_name
+        for entry in content["evals"]:
+            assert isinstance(entry["id"], int | float)
+            assert isinstance(entry["prompt"], str)
+            assert all(isinstance(line, str) for line in entry["assertions"])
+            assert isinstance(entry.get("should_trigger", True), bool)
+        queries, _ = run_eval_list(document)
+        assert all(query["query"] and isinstance(query["should_trigger"], bool) for query in queries)
+
+
+def by_the_issue(document: Any) -> Transpilation:
+    return transpile(read_eval_document(Located(document, {(): 1}, "EVAL.yaml"), Path("EVAL.yaml")))
+
+
+def outcome(transpiling: Callable[[Any], Transpilation], document: Any) -> Transpilation | InputError:
+    try:
+        return transpiling(document)
+    except InputError as exc:
+        return exc
+
+
+@settings(max_examples=300)
+@given(documents)
+def test_any_document_is_transpiled_or_refused_with_a_line(document: Any) -> None:
+    found = outcome(by_the_issue, document)
+    if isinstance(found, InputError):
+        assert all(problem.line and problem.message for problem in found.problems)
+    else:
+        check(found)
+
+
+@settings(max_examples=300)
+@given(documents | values)
+def test_any_document_is_transpiled_as_agentv_or_refused(document: Any) -> None:
+    found = outcome(lambda value: transpile_as_agentv(value, "EVAL.yaml"), document)
+    if isinstance(found, InputError):
+        assert str(found)
+    else:
+        check(found)
