@@ -21,7 +21,8 @@ class Trigger:
 
 def trigger_of(assertion: Assertion) -> Trigger:
     """The trigger a check of type skill-trigger stands for."""
-    wanted = assertion.fields.get("should_trigger", True)
+    written = assertion.fields.get("should_trigger")
+    wanted = True if written is None else written
     if not isinstance(wanted, bool):
         remedy = "write true or false, without quotes"
         raise InputError(assertion.problem("should_trigger is neither true nor false", remedy))
@@ -59,7 +60,9 @@ def _refuse_contradiction(first: Trigger, second: Trigger) -> None:
 
 
 def _skill(assertion: Assertion) -> str:
-    written = assertion.fields.get("skill", assertion.fields.get("value"))
+    written = assertion.fields.get("skill")
+    if written is None:
+        written = assertion.fields.get("value")
     name: Any = written.get("name") if isinstance(written, dict) else written
     if name is None:
         return ""

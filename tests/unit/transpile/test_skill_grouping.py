@@ -147,6 +147,8 @@ def test_a_trigger_without_a_skill_means_the_dominant_one() -> None:
     ("written", "should_trigger"),
     [
         ({"type": "trigger-judge", "skill": "s"}, True),
+        ({"type": "trigger-judge", "skill": "s", "should_trigger": None}, True),
+        ({"type": "skill-trigger", "skill": None, "value": "s"}, True),
         ({"type": "trigger_judge", "skill": "s", "should_trigger": False}, False),
         ({"type": "skill-trigger", "skill": "s", "negate": True}, False),
         ({"type": "skill-used", "value": "s"}, True),

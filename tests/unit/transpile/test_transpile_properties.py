@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalq.definitions.located import Located
@@ -58,6 +58,32 @@ documents = st.fixed_dictionaries(
 )
 
 
+texts = st.text(max_size=8)
+blocks = st.fixed_dictionaries({"type": st.sampled_from(["text", "file", "image"]), "value": texts})
+messages = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["user", "system", "assistant"]),
+        "content": texts | st.lists(blocks, min_size=1),
+    }
+)
+checks = st.fixed_dictionaries(
+    {"type": types.filter(lambda name: "skill" not in name and "trigger" not in name), "value": texts}
+)
+triggers = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.booleans(), max_size=3).map(
+    lambda wanted: [
+        {"type": "trigger-judge", "skill": skill, "should_trigger": answer}
+        for skill, answer in wanted.items()
+    ]
+)
+sound_tests = st.fixed_dictionaries(
+    {
+        "input": texts | st.lists(messages, min_size=1),
+        "assert": st.tuples(st.lists(checks | texts), triggers),
+    },
+    optional={"criteria": texts, "expected_output": values, "id": scalars},
+).map(lambda test: {**test, "assert": [*test["assert"][0], *test["assert"][1]]})
+
+
 def check(result: Transpilation) -> None:
     for document in result.documents.values():
         content = json.loads(json_document(document.content()))
@@ -82,7 +108,6 @@ def outcome(transpiling: Callable[[Any], Transpilation], document: Any) -> Trans
         return exc
 
 
-@settings(max_examples=300)
 @given(documents)
 def test_any_document_is_transpiled_or_refused_with_a_line(document: Any) -> None:
     found = outcome(by_the_issue, document)
@@ -92,7 +117,6 @@ def test_any_document_is_transpiled_or_refused_with_a_line(document: Any) -> Non
         check(found)
 
 
-@settings(max_examples=300)
 @given(documents | values)
 def test_any_document_is_transpiled_as_agentv_or_refused(document: Any) -> None:
     found = outcome(lambda value: transpile_as_agentv(value, "EVAL.yaml"), document)
@@ -100,3 +124,14 @@ def test_any_document_is_transpiled_as_agentv_or_refused(document: Any) -> None:
         assert str(found)
     else:
         check(found)
+
+
+@given(st.lists(sound_tests, min_size=1, max_size=5), st.lists(checks | texts, max_size=2))
+def test_a_sound_test_is_in_the_file_of_each_skill_it_names_or_in_one(
+    tests: list[dict[str, Any]], shared: list[Any]
+) -> None:
+    result = by_the_issue({"tests": tests, "assertions": shared})
+    check(result)
+    named = [sum(isinstance(one, dict) and "skill" in one for one in test["assert"]) for test in tests]
+    assert sum(len(document.evals) for document in result.documents.values()) == sum(max(n, 1) for n in named)
+    assert all(document.evals for document in result.documents.values())
