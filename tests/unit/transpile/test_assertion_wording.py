@@ -27,7 +27,7 @@ def warned(written: Any) -> tuple[list[str], str]:
     ("written", "line"),
     [
         ({"type": "rubrics", "criteria": "It is clear "}, "It is clear "),
-        ({"type": "contains", "value": "$22,500"}, "Output contains '$22,500'"),
+        ({"type": "contains", "value": "$31,070"}, "Output contains '$31,070'"),
         ({"type": "contains", "value": "it's"}, "Output contains 'it's'"),
         ({"type": "contains", "value": 5.0}, "Output contains '5'"),
         ({"type": "contains", "value": True}, "Output contains 'true'"),

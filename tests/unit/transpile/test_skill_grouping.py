@@ -43,55 +43,55 @@ def asking(*assertions: Any) -> dict[str, Any]:
 
 
 def test_the_documented_example_gives_the_documented_json() -> None:
-    """The input and output agentv's proposal shows, the criteria in front as its table has it."""
+    """The shape agentv's proposal shows, in other words, with the criteria in front as its table has it."""
     first = {
-        "id": "csv-top-months",
-        "criteria": "Agent finds the top 3 months by revenue",
+        "id": "best-quarters",
+        "criteria": "The two best quarters are found",
         "input": [
             {
                 "role": "user",
                 "content": [
-                    {"type": "file", "value": "evals/files/sales.csv"},
-                    {"type": "text", "value": "Find the top 3 months by revenue."},
+                    {"type": "file", "value": "files/turnover.csv"},
+                    {"type": "text", "value": "Which two quarters were best?"},
                 ],
             }
         ],
-        "expected_output": "November, September, and December.",
+        "expected_output": "The fourth and the second.",
         "assert": [
-            wants("csv-analyzer"),
-            {"type": "rubrics", "criteria": "November is the highest month"},
-            {"type": "contains", "value": "$22,500"},
+            wants("table-reader"),
+            {"type": "rubrics", "criteria": "The fourth quarter comes first"},
+            {"type": "contains", "value": "$31,070"},
         ],
     }
     second = {
-        "id": "irrelevant-query",
-        "criteria": "csv-analyzer stays unused",
-        "input": "What time is it?",
-        "assert": [wants("csv-analyzer", False)],
+        "id": "small-talk",
+        "criteria": "table-reader stays unused",
+        "input": "How do you do?",
+        "assert": [wants("table-reader", False)],
     }
     documents = transpiled(first, second).documents
     assert list(documents) == ["evals.json"]
     content = documents["evals.json"].content()
     assert content == {
-        "skill_name": "csv-analyzer",
+        "skill_name": "table-reader",
         "evals": [
             {
                 "id": 1,
-                "prompt": "Find the top 3 months by revenue.",
-                "expected_output": "November, September, and December.",
-                "files": ["evals/files/sales.csv"],
+                "prompt": "Which two quarters were best?",
+                "expected_output": "The fourth and the second.",
+                "files": ["files/turnover.csv"],
                 "should_trigger": True,
                 "assertions": [
-                    "Agent finds the top 3 months by revenue",
-                    "November is the highest month",
-                    "Output contains '$22,500'",
+                    "The two best quarters are found",
+                    "The fourth quarter comes first",
+                    "Output contains '$31,070'",
                 ],
             },
             {
                 "id": 2,
-                "prompt": "What time is it?",
+                "prompt": "How do you do?",
                 "should_trigger": False,
-                "assertions": ["csv-analyzer stays unused"],
+                "assertions": ["table-reader stays unused"],
             },
         ],
     }

@@ -97,7 +97,7 @@ def check(result: Transpilation) -> None:
         assert all(query["query"] and isinstance(query["should_trigger"], bool) for query in queries)
 
 
-def by_the_issue(document: Any) -> Transpilation:
+def by_default(document: Any) -> Transpilation:
     return transpile(read_eval_document(Located(document, {(): 1}, "EVAL.yaml"), Path("EVAL.yaml")))
 
 
@@ -110,7 +110,7 @@ def outcome(transpiling: Callable[[Any], Transpilation], document: Any) -> Trans
 
 @given(documents)
 def test_any_document_is_transpiled_or_refused_with_a_line(document: Any) -> None:
-    found = outcome(by_the_issue, document)
+    found = outcome(by_default, document)
     if isinstance(found, InputError):
         assert all(problem.line and problem.message for problem in found.problems)
     else:
@@ -130,7 +130,7 @@ def test_any_document_is_transpiled_as_agentv_or_refused(document: Any) -> None:
 def test_a_sound_test_is_in_the_file_of_each_skill_it_names_or_in_one(
     tests: list[dict[str, Any]], shared: list[Any]
 ) -> None:
-    result = by_the_issue({"tests": tests, "assertions": shared})
+    result = by_default({"tests": tests, "assertions": shared})
     check(result)
     named = [sum(isinstance(one, dict) and "skill" in one for one in test["assert"]) for test in tests]
     assert sum(len(document.evals) for document in result.documents.values()) == sum(max(n, 1) for n in named)
