@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 SETTINGS = """\
 fleet: {processes: 1, slots: 8}
 judges:
-  right: &it
+  right:
     provider: simulated
     model: right
     time_scale: 0
@@ -27,9 +27,9 @@ judges:
     time_scale: 0
     price: {input: 1, output: 1}
     answers: WRONG
-""".replace(" &it", "")
+"""
 RIGHT = {
-    "factorial": "Here it is:\n```python\ndef factorial(n):\n    return n * factorial(n - 1) if n else 1\n```",
+    "factorial": "So:\n```python\ndef factorial(n):\n    return n * factorial(n - 1) if n else 1\n```",
     "safe": "```python\ndef safe(a, b):\n    return a / b\n```",
 }
 WRONG = {

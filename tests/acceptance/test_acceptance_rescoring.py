@@ -64,11 +64,8 @@ def test_a_changed_rubric_asks_again_for_what_a_model_marks_and_only_that(audite
 def test_another_scorer_marks_the_same_answers(audited: Any) -> None:
     name = f"{audited.first['id']}:sim-grok-4.3"
     strict = audited.bake("score", "--run-id", name, "--rescore", "--scorer", "strict_substring")
-    assert (strict["scorer"], strict["spent_usd"], run_of(strict)["n_cases"]) == (
-        "strict_substring",
-        "0.00",
-        93,
-    )
+    assert (strict["scorer"], strict["spent_usd"]) == ("strict_substring", "0.00")
+    assert run_of(strict)["n_cases"] == 93
     old, new = (
         audited.rows(
             "SELECT j.case_id, k.answer FROM jobs j JOIN completions k ON k.job_id = j.id "
@@ -115,10 +112,10 @@ def test_one_answer_is_replayed_byte_for_byte(audited: Any) -> None:
 
 def test_a_replay_shows_what_is_not_as_it_was(audited: Any) -> None:
     run_id = run_of(audited.first)["run_id"]
-    job = "SELECT id FROM jobs WHERE run_id = %s AND case_id = 'ka-en-pe-01'"
+    job = "SELECT id FROM jobs WHERE run_id = %s AND case_id = 'ka-en-px-01'"
     ((job_id,),) = audited.rows(job, run_id)
     audited.rows("UPDATE completions SET answer = '[]' WHERE job_id = %s RETURNING 1", job_id)
-    done = audited.run("replay", str(run_id), "ka-en-pe-01")
+    done = audited.run("replay", str(run_id), "ka-en-px-01")
     assert done.returncode == 1
     assert "≠ llm_judge" in done.stdout
 
