@@ -112,10 +112,10 @@ def test_one_answer_is_replayed_byte_for_byte(audited: Any) -> None:
 
 def test_a_replay_shows_what_is_not_as_it_was(audited: Any) -> None:
     run_id = run_of(audited.first)["run_id"]
-    job = "SELECT id FROM jobs WHERE run_id = %s AND case_id = 'ka-en-px-01'"
+    job = "SELECT id FROM jobs WHERE run_id = %s AND case_id = 'ka-en-pe-02'"
     ((job_id,),) = audited.rows(job, run_id)
     audited.rows("UPDATE completions SET answer = '[]' WHERE job_id = %s RETURNING 1", job_id)
-    done = audited.run("replay", str(run_id), "ka-en-px-01")
+    done = audited.run("replay", str(run_id), "ka-en-pe-02")
     assert done.returncode == 1
     assert "≠ llm_judge" in done.stdout
 
