@@ -42,9 +42,7 @@ def test_an_unknown_key_far_from_any_lists_the_known() -> None:
 
 def test_an_unknown_key_deep_inside_knows_its_own_neighbours() -> None:
     problem = problem_of("graders:\n  - type: hit_at_k\n    kk: 3\n")
-    assert problem == (
-        "f.yaml:7: unknown key 'kk' in graders[0]; did you mean 'k'? (known: weight, required, type, k)"
-    )
+    assert problem.startswith("f.yaml:7: unknown key 'kk' in graders[0]; did you mean 'k'? (known: name, ")
 
 
 def test_an_unknown_key_never_shows_a_password() -> None:
@@ -95,15 +93,13 @@ def test_a_choice_nearly_right_is_corrected() -> None:
 
 
 def test_a_bad_tag_lists_the_allowed_ones() -> None:
-    assert problem_of("graders: [{type: bleu}]\n") == (
-        "f.yaml:5: graders[0].type cannot be 'bleu'; write 'hit_at_k' or 'mrr'"
-    )
+    problem = problem_of("graders: [{type: bleu}]\n")
+    assert problem.startswith("f.yaml:5: graders[0].type cannot be 'bleu'; write 'hit_at_k', 'mrr', ")
 
 
 def test_a_missing_tag_lists_the_allowed_ones() -> None:
-    assert problem_of("graders: [{k: 3}]\n") == (
-        "f.yaml:5: missing key 'type' in graders[0]; add type: one of hit_at_k, mrr"
-    )
+    problem = problem_of("graders: [{k: 3}]\n")
+    assert problem.startswith("f.yaml:5: missing key 'type' in graders[0]; add type: one of hit_at_k, mrr, ")
 
 
 def test_a_judge_is_checked_by_the_rules_of_its_provider() -> None:
