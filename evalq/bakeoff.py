@@ -8,16 +8,16 @@ from pathlib import Path
 
 from evalq import conclusion, enqueue, holdout, recovery
 from evalq.broker import Broker
-from evalq.catalogue import Catalogue, catalogue, pick, resolve
+from evalq.catalogue import catalogue, pick, resolve
 from evalq.commit import commit_sha
 from evalq.definitions.files import file_sha256, load_evalset, load_task, shown
 from evalq.definitions.fit import check_fit
-from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
+from evalq.grader_choice import choose_graders
 from evalq.grading.judge_model import check_rubric
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
@@ -28,8 +28,6 @@ from evalq.store import bakeoffs, calls, retries
 from evalq.store.database import Connection, Database
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
-
-SIMULATED_GRADER = "sim-grader"
 
 _BY_HAND = "by hand"
 _POLL_S = 0.25
@@ -69,16 +67,18 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     known = catalogue(settings.judges)
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
     judges = pick(request.judges or task.default_judges, known)
-    graders = _graders(task, judges, known, is_chosen=request.grader_model is not None)
-    if graders:
+    graders = choose_graders(
+        task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
+    )
+    if task.scoring is not None and task.scoring.mode == "llm_judge":
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
-        refuse_unpriced([*judges, *graders])
+        refuse_unpriced([*judges, *graders.values()])
     plan = make_plan(
         task,
         loaded.evalset.model_copy(update={"cases": cases}),
         judges,
-        grader=graders[0] if graders else None,
+        graders=graders,
         seed=_seed(request),
         samples=_samples(request),
     )
@@ -236,17 +236,6 @@ def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig
         purpose=request.look,
         other_sets=list(list_evalsets(task.name, root)),
     )
-
-
-def _graders(
-    task: TaskConfig, judges: Sequence[JudgeConfig], known: Catalogue, *, is_chosen: bool
-) -> list[JudgeConfig]:
-    """The grader model, if the task has one; simulated answers are graded by a simulation, for nothing."""
-    if task.scoring is None or task.scoring.mode != "llm_judge":
-        return []
-    is_simulated = all(judge.provider == "simulated" for judge in judges)
-    name = SIMULATED_GRADER if is_simulated and not is_chosen else task.scoring.judge_model
-    return pick([name or SIMULATED_GRADER], known)
 
 
 def _named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:

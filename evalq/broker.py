@@ -11,7 +11,7 @@ from celery import Celery
 from kombu.entity import Exchange, Queue
 
 from evalq.errors import Unreachable
-from evalq.queues import CONTROL_QUEUE, QUEUES, call_queue
+from evalq.queues import CONTROL_QUEUE, QUEUES, SANDBOX_QUEUE, job_queue
 from evalq.store.jobs import QueuedJob
 
 # Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
@@ -29,7 +29,10 @@ def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
-        task_queues=[Queue(name, _EXCHANGE, routing_key=name) for name in QUEUES],  # type: ignore[no-untyped-call]
+        task_queues=[
+            Queue(name, _EXCHANGE, routing_key=name)  # type: ignore[no-untyped-call]
+            for name in (*QUEUES, SANDBOX_QUEUE)
+        ],
         task_default_queue=CONTROL_QUEUE,
         task_default_exchange=_EXCHANGE.name,
         task_default_routing_key=CONTROL_QUEUE,
@@ -119,11 +122,12 @@ class Broker:
     def publish(self, jobs: Sequence[QueuedJob]) -> None:
         """Send the messages of some jobs in batches: each a member of its run's chord, ids only."""
         with _reachable(), self._app.producer_pool.acquire(block=True) as producer, producer.batch():
-            templates: dict[int, _Template] = {}
+            templates: dict[tuple[int, str], _Template] = {}
             for job in jobs:
-                if job.run_id not in templates:
-                    templates[job.run_id] = _Template(self._app, job)
-                templates[job.run_id].publish(producer, job)
+                kind = (job.run_id, job.stage)
+                if kind not in templates:
+                    templates[kind] = _Template(self._app, job)
+                templates[kind].publish(producer, job)
 
 
 def _text(fields: dict[bytes, bytes]) -> dict[str, str]:
@@ -147,7 +151,7 @@ class _Template:
             shadow=f"judge:{job.judge}",
         )
         self._headers, self._properties, self._embed = message.headers, message.properties, message.body[2]
-        self._queue = call_queue(job.provider)
+        self._queue = job_queue(job.stage, job.provider)
 
     def publish(self, producer: Any, job: QueuedJob) -> None:
         task_id = str(message_id(job.uid, job.id))

@@ -67,7 +67,7 @@ def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:
 
 def _add_eval_run(tx: Connection, result: RunResult) -> None:
     names = ("run_id", "n_cases", "n_pass", "n_fail", "n_error", "accuracy", "ci_low", "ci_high", "ci_method")
-    more = ("p50_latency_ms", "p95_latency_ms", "total_cost_usd", "excluded")
+    more = ("p50_latency_ms", "p95_latency_ms", "total_cost_usd", "excluded", "n_pending")
     strata = {name: dataclasses.asdict(rate) for name, rate in result.per_stratum.items()}
     tx.run(
         "add_eval_run",

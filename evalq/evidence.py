@@ -34,6 +34,7 @@ class BakeOffRow:
     result: str | None
     prices_as_of: str | None = None
     stop_reason: str | None = None
+    rescored_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class RunRow:
     n_jobs: int
     state: str
     pause_reason: str | None = None
+    rescored_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class OutcomeRow:
     verdict: Verdict
     error_kind: str | None
     latency_ms: int | None
+
+    @property
+    def is_graded(self) -> bool:
+        """True for what a rate counts: neither errored nor waiting for people."""
+        return self.verdict in ("passed", "failed")
 
 
 @dataclass(frozen=True)

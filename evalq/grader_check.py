@@ -64,7 +64,7 @@ def plan_check(settings: Settings, root: Path, suspect: Suspect) -> tuple[Plan, 
     )
     plan = prepare(request, own, root)
     few = plan.evalset.model_copy(update={"cases": list(trial.cases)})
-    return make_plan(plan.task, few, plan.judges, grader=plan.grader), trial
+    return make_plan(plan.task, few, plan.judges, graders=plan.graders), trial
 
 
 def _grader_of(task: TaskConfig) -> str | None:
@@ -84,7 +84,7 @@ def _outcome(session: Session, bakeoff_id: int, plan: Plan, trial: Trial) -> Gra
     ]
     return GraderCheck(
         bakeoff_id,
-        plan.grader.name if plan.grader else plan.scorer,
+        plan.grader_names or plan.scorer,
         bakeoff.state,
         f"{bakeoff.spent_usd:.4f}",
         tuple(answers),

@@ -13,6 +13,7 @@ from evalq.results import BakeOffResult
 from evalq.store.database import Database, Row
 
 Filter = Literal["all", "failures", "disagreements"]
+GRADED = ("passed", "failed")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def _is_wanted(row: Row, result: BakeOffResult, question: Question) -> bool:
         return any(verdict != "passed" for judge, verdict in verdicts if question.judge in (None, judge))
     if question.show == "disagreements":
         ranked = {run.judge for run in result.runs if not run.excluded}
-        said = [(judge, verdict) for judge, verdict in verdicts if judge in ranked and verdict != "errored"]
+        said = [(judge, verdict) for judge, verdict in verdicts if judge in ranked and verdict in GRADED]
         mine = [verdict for judge, verdict in said if question.judge in (None, judge)]
         return len({verdict for _, verdict in said}) > 1 and bool(mine)
     return True
@@ -72,7 +73,7 @@ def _answers(
     rows = [row for row in rows if judge in (None, row["judge"])]
     grades: defaultdict[int, list[GradeLine]] = defaultdict(list)
     for grade in db.rows("inspected_grades", job_ids=[row["job_id"] for row in rows]):
-        grades[grade["job_id"]].append((grade["grader"], grade["passed"], grade["reason"]))
+        grades[grade.pop("job_id")].append(GradeLine(**{name: grade[name] for name in GradeLine._fields}))
     views: defaultdict[str, list[AnswerView]] = defaultdict(list)
     for row in rows:
         views[row["case_id"]].append(_answer_view(row, grades[row["job_id"]]))
@@ -139,7 +140,7 @@ def _answer_document(answer: AnswerView) -> dict[str, Any]:
         "verdict": answer.verdict,
         "error_kind": answer.error_kind,
         "answer": answer.answer_text,
-        "grades": [{"grader": g, "passed": passed, "reason": reason} for g, passed, reason in answer.grades],
+        "grades": [grade._asdict() for grade in answer.grades],
         "latency_ms": answer.latency_ms,
         "cost_usd": str(answer.cost_usd),
         "tokens": list(answer.tokens) if answer.tokens else None,

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,7 +10,7 @@ from evalq.definitions.evalset import EvalSet
 from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
-from evalq.grading.judge_model import MAX_FINDINGS, verdict_prompt
+from evalq.grading.questions import questions
 from evalq.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Prompt
@@ -39,7 +39,8 @@ class Plan:
     task: TaskConfig
     evalset: EvalSet
     judges: tuple[JudgeConfig, ...]
-    grader: JudgeConfig | None
+    graders: Mapping[str, JudgeConfig]
+    """Grader models by the name the task or its cases call them; "" for the one they leave open."""
     seed: int
     samples: int
     estimate_usd: Decimal
@@ -60,6 +61,16 @@ class Plan:
     def scorer(self) -> str:
         """The scorer's name as stored: the mode, or `graders` for a task with a list of them."""
         return self.task.scoring.mode if self.task.scoring else "graders"
+
+    @property
+    def grader(self) -> JudgeConfig | None:
+        """The grader model, the first of several."""
+        return next(iter(self.graders.values()), None)
+
+    @property
+    def grader_names(self) -> str | None:
+        """The grader models as stored, several separated by commas."""
+        return ", ".join(dict.fromkeys(judge.name for judge in self.graders.values())) or None
 
     @property
     def jobs_per_judge(self) -> int:
@@ -83,22 +94,23 @@ def make_plan(
     evalset: EvalSet,
     judges: Sequence[JudgeConfig],
     *,
-    grader: JudgeConfig | None = None,
+    graders: Mapping[str, JudgeConfig] | None = None,
     seed: int = 0,
     samples: int = 1,
 ) -> Plan:
     """Price and order a bake-off."""
-    estimate, worst = _costs(task, evalset, judges, grader)
+    known = graders or {}
+    estimate, worst = _costs(task, evalset, judges, known)
     return Plan(
         task,
         evalset,
         tuple(judges),
-        grader,
+        known,
         seed,
         samples,
         estimate_usd=estimate * samples,
         worst_usd=worst * samples,
-        prices_as_of=_prices_as_of([*judges, *([grader] if grader else [])]),
+        prices_as_of=_prices_as_of([*judges, *known.values()]),
     )
 
 
@@ -136,10 +148,10 @@ def apply_scorer(task: TaskConfig, scorer: ScorerMode | None, grader_model: str 
     """The task with another scorer mode or grader model than its file says."""
     if scorer is None and grader_model is None:
         return task
+    if task.scoring is None and scorer is not None:
+        raise InputError(Problem(f"task {task.name!r} is marked by its graders", "leave out --scorer"))
     if task.scoring is None:
-        raise InputError(
-            Problem(f"task {task.name!r} is marked by its graders", "leave out --scorer and --grader-model")
-        )
+        return task
     fields = task.scoring.model_dump()
     fields |= {"mode": scorer or fields["mode"], "judge_model": grader_model or fields["judge_model"]}
     if fields["mode"] == "llm_judge" and not (fields["judge_model"] and fields["rubric"]):
@@ -162,7 +174,7 @@ def refuse_over_cap(plan: Plan, cap_usd: Decimal) -> None:
 
 
 def _costs(
-    task: TaskConfig, evalset: EvalSet, judges: Sequence[JudgeConfig], grader: JudgeConfig | None
+    task: TaskConfig, evalset: EvalSet, judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]
 ) -> tuple[Decimal, Decimal]:
     """Probable and greatest dollars of one sample of everything, grading included."""
     estimate = worst = Decimal(0)
@@ -170,10 +182,12 @@ def _costs(
         prompt = answer_prompt(task, case)
         estimate += sum((estimate_usd(judge, prompt) for judge in judges), Decimal(0))
         worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
-        if grader:
+        if graders:
             usual, longest = _graded_texts(task, prompt)
-            estimate += estimate_usd(grader, verdict_prompt(task, case, usual)) * len(judges)
-            worst += worst_case_usd(grader, verdict_prompt(task, case, longest)) * len(judges) * MAX_FINDINGS
+            for one in questions(task, case, usual):
+                estimate += estimate_usd(graders[one.model or ""], one.prompt) * len(judges)
+            for one in questions(task, case, longest):
+                worst += worst_case_usd(graders[one.model or ""], one.prompt) * len(judges) * one.at_most
     return estimate, worst
 
 

@@ -38,17 +38,18 @@ SELECT body::text AS body FROM definitions WHERE sha256 = %(sha256)s;
 -- add_bakeoff --
 -- Record a bake-off.
 INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
-                      eval_set_sha, grader_sha, seed, samples, cap_usd, git_sha, prices_as_of, ambiguous_repeats,
-                      schema_version)
+                      eval_set_sha, grader_shas, seed, samples, cap_usd, git_sha, prices_as_of, ambiguous_repeats,
+                      schema_version, rescored_from)
 VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
-        %(eval_set_sha)s, %(grader_sha)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
-        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s)
+        %(eval_set_sha)s, %(grader_shas)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
+        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s, %(rescored_from)s)
 RETURNING id;
 
 -- add_run --
 -- Record one judge's run of a bake-off.
-INSERT INTO runs (bakeoff_id, judge, vendor, provider, gate, judge_sha, n_jobs, window_size)
-VALUES (%(bakeoff_id)s, %(judge)s, %(vendor)s, %(provider)s, %(gate)s, %(judge_sha)s, %(n_jobs)s, %(window_size)s)
+INSERT INTO runs (bakeoff_id, judge, vendor, provider, gate, judge_sha, n_jobs, window_size, rescored_from)
+VALUES (%(bakeoff_id)s, %(judge)s, %(vendor)s, %(provider)s, %(gate)s, %(judge_sha)s, %(n_jobs)s, %(window_size)s,
+        %(rescored_from)s)
 RETURNING id;
 
 -- copy_cases --
@@ -63,7 +64,7 @@ COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position, priority) FROM S
 -- One bake-off.
 SELECT id, uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha, eval_set_sha, seed,
        samples, state, cap_usd, reserved_usd, spent_usd, prices_as_of, stop_reason, created_at, now() AS read_at,
-       result::text AS result
+       rescored_from, result::text AS result
 FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
 -- bakeoff_ids --
@@ -80,7 +81,8 @@ FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- runs --
 -- The runs of a bake-off in the order its judges were named.
-SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
+SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason, rescored_from FROM runs
+WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
 
 -- run_judges --
 -- Which snapshot of its judge each run of a bake-off was given.
@@ -108,7 +110,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
 -- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
 WITH open AS (
     SELECT r.id, r.window_size FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
-    WHERE r.gate = %(gate)s AND r.state = 'running' AND b.state = 'running'
+    WHERE (r.gate = %(gate)s OR %(gate)s = 'sandbox') AND r.state = 'running' AND b.state = 'running'
 ), room AS (
     -- Messages of a stopped run are dropped by whoever receives them: they take no room.
     SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
@@ -124,7 +126,7 @@ UPDATE jobs j SET state = 'queued', queued_at = now(),
        refill = next.place = (SELECT max(place) + 1 FROM next) / 2
 FROM next, runs r, bakeoffs b
 WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
-RETURNING j.id, j.run_id, next.place, r.judge, r.provider, r.n_jobs, b.uid;
+RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
 
 -- claim_job --
 -- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do. Not if bake-off
@@ -138,21 +140,22 @@ WITH claimed AS (
       AND r.state = 'running' AND j.state IN ('ready', 'queued') AND j.not_before <= now()
       AND b.schema_version <= %(schema_version)s
       AND NOT EXISTS (SELECT 1 FROM schema_versions v WHERE v.version > %(schema_version)s)
-    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
-              r.provider, r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_sha, b.seed, b.ambiguous_repeats
+    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses,
+              j.refill, r.judge, r.provider, r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_shas, b.seed,
+              b.ambiguous_repeats
 )
 SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
-       k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd
+       k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
 FROM claimed
 JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.case_id
 LEFT JOIN completions k ON k.job_id = claimed.id;
 
 -- held_job --
 -- A job somebody leased for the asking process, as claim_job returns it.
-SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.fence, j.attempt, j.losses, j.refill,
-       r.provider, r.judge_sha, b.task_sha, b.grader_sha, b.seed, b.ambiguous_repeats, c.body::text AS case_body,
-       k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms,
-       k.cost_usd
+SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses, j.refill,
+       r.judge, r.provider, r.judge_sha, b.task_sha, b.grader_shas, b.seed, b.ambiguous_repeats,
+       c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens,
+       k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
 FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
 JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
 LEFT JOIN completions k ON k.job_id = j.id
@@ -243,7 +246,8 @@ DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = loc
 -- settle --
 -- Close a call: its price replaces its reservation; an answer is stored in the same statement.
 SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jsonb, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
-    %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s);
+    %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s,
+    %(tool_calls)s::jsonb);
 
 -- tries --
 -- The calls made so far for one question of a job, since it was last retried.
@@ -272,12 +276,38 @@ WITH done AS (
     SELECT id, run_id, bakeoff_id, case_id, sample, %(verdict)s, %(error_kind)s, %(message)s, attempt FROM done
     ON CONFLICT DO NOTHING
 ), graded AS (
-    INSERT INTO grades (job_id, grader, passed, score, reason)
-    SELECT done.id, g.grader, g.passed, g.score, g.reason
-    FROM done, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text)
+    INSERT INTO grades (job_id, grader, passed, score, reason, kind, required, weight, pending, details, ordinal)
+    SELECT done.id, g.grader, g.passed, g.score, g.reason, g.kind, g.required, g.weight, g.pending, g.details, g.ordinal
+    FROM done, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text, kind text,
+         required boolean, weight float8, pending boolean, details jsonb, ordinal smallint)
     ON CONFLICT DO NOTHING
 )
 SELECT id FROM done;
+
+-- hand_over_job --
+-- A job whose answer holds code to run: what is graded so far is kept, and a worker without keys goes on with it.
+WITH handed AS (
+    UPDATE jobs SET state = 'ready', stage = 'sandbox', gate = 'sandbox', lease_until = NULL, queued_at = NULL
+    WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id
+), graded AS (
+    INSERT INTO grades (job_id, grader, passed, score, reason, kind, required, weight, pending, details, ordinal)
+    SELECT handed.id, g.grader, g.passed, g.score, g.reason, g.kind, g.required, g.weight, g.pending, g.details, g.ordinal
+    FROM handed, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text, kind text,
+         required boolean, weight float8, pending boolean, details jsonb, ordinal smallint)
+    ON CONFLICT DO NOTHING
+)
+SELECT id FROM handed;
+
+-- job_grades --
+-- The grades a job has so far, in the order of its graders.
+SELECT grader, passed, score, reason, required, weight, kind, pending, details FROM grades WHERE job_id = %(job_id)s
+ORDER BY ordinal, grader;
+
+-- opponent --
+-- What another judge of a bake-off said to a case, as far as it has come.
+SELECT k.state, k.answer, j.state AS job_state, r.state AS run_state
+FROM runs r JOIN jobs j ON j.run_id = r.id LEFT JOIN completions k ON k.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s AND j.case_id = %(case_id)s AND j.sample = %(sample)s;
 
 -- cached_verdict --
 -- A verdict given before to exactly this question, noted as used by this job.
@@ -347,6 +377,7 @@ SELECT r.judge, r.n_jobs, r.pause_reason, count(o.job_id) AS done,
        count(*) FILTER (WHERE o.verdict = 'passed') AS n_pass,
        count(*) FILTER (WHERE o.verdict = 'failed') AS n_fail,
        count(*) FILTER (WHERE o.verdict = 'errored') AS n_error,
+       count(*) FILTER (WHERE o.verdict = 'pending_review') AS n_pending,
        count(*) FILTER (WHERE o.finished_at > now() - interval '60 seconds') AS last_minute,
        (array_agg(DISTINCT o.error_kind) FILTER (WHERE o.error_kind IS NOT NULL))[1] AS error_kind,
        percentile_disc(0.95) WITHIN GROUP (ORDER BY k.latency_ms) AS p95_latency_ms
@@ -367,11 +398,12 @@ WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
 -- The run's row, once. Not now(): the transaction may have begun before the last outcome it waited for.
 INSERT INTO eval_runs (id, task_name, eval_set_name, judge_model, scorer_mode, judge_for_scoring, n_cases, n_pass,
                        accuracy, ci_low, ci_high, p95_latency_ms, total_cost_usd, per_stratum, run_type, git_sha,
-                       started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded)
+                       started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded,
+                       n_pending, rescored_from)
 SELECT r.id, b.task_name, b.eval_set_name, r.judge, b.scorer_mode, b.grader_model, %(n_cases)s, %(n_pass)s,
        %(accuracy)s, %(ci_low)s, %(ci_high)s, %(p95_latency_ms)s, %(total_cost_usd)s, %(per_stratum)s, b.run_type,
        b.git_sha, b.created_at, clock_timestamp(), b.id, %(n_fail)s, %(n_error)s, %(ci_method)s, %(p50_latency_ms)s,
-       %(excluded)s
+       %(excluded)s, %(n_pending)s, r.rescored_from
 FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s
 ON CONFLICT (id) DO NOTHING;
 
@@ -414,8 +446,9 @@ WITH errored AS (
 ), unanswered AS (
     DELETE FROM completions k USING errored e WHERE k.job_id = e.job_id AND k.state <> 'answered'
 )
-UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_at = NULL, retried_at = clock_timestamp()
-FROM errored e WHERE j.id = e.job_id RETURNING j.run_id;
+UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_at = NULL, retried_at = clock_timestamp(),
+       stage = 'call', gate = r.gate
+FROM errored e, runs r WHERE j.id = e.job_id AND r.id = j.run_id RETURNING j.run_id;
 
 -- drop_eval_runs --
 -- A run that goes on has no row, nor any agreement: both are written when its last job has ended.
@@ -448,9 +481,10 @@ UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses 
     ELSE 1 END
 FROM runs r WHERE r.id = j.run_id AND j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
 
--- stale_queued_providers --
--- Providers with messages that have been out for a while: their queue must be looked at.
-SELECT DISTINCT r.provider FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
+-- stale_queues --
+-- Where messages have been out for a while: these queues must be looked at.
+SELECT DISTINCT j.stage, CASE WHEN j.stage = 'call' THEN r.provider ELSE '' END AS provider
+FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
 WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_interval(secs => %(older_s)s);
 
 -- requeue_lost --
@@ -458,7 +492,7 @@ WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_
 WITH lost AS (
     -- Whoever reopens the bake-off holds its rows, and must not be waited for with some of them in hand.
     SELECT j.id FROM jobs j JOIN runs r ON r.id = j.run_id
-    WHERE r.provider = %(provider)s AND j.state = 'queued'
+    WHERE j.stage = %(stage)s AND (j.stage <> 'call' OR r.provider = %(provider)s) AND j.state = 'queued'
       AND j.queued_at < now() - make_interval(secs => %(older_s)s) FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE jobs j SET state = 'ready', queued_at = NULL FROM lost WHERE j.id = lost.id RETURNING j.id;
@@ -484,14 +518,15 @@ WHERE id = %(bakeoff_id)s RETURNING cap_usd;
 -- inspected_answers --
 -- Answers of a bake-off with verdict, error and price, for some cases, in judge order.
 SELECT r.judge, o.case_id, o.sample, o.job_id, o.verdict, o.error_kind, o.message, k.answer,
-       k.state AS completion_state, k.latency_ms, k.cost_usd, k.input_tokens, k.output_tokens
+       k.state AS completion_state, k.latency_ms, k.cost_usd, k.input_tokens, k.output_tokens, k.tool_calls
 FROM outcomes o JOIN runs r ON r.id = o.run_id LEFT JOIN completions k ON k.job_id = o.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND o.case_id = ANY(%(case_ids)s)
 ORDER BY o.case_id, r.id, o.sample;
 
 -- inspected_grades --
 -- The grades behind some jobs' outcomes.
-SELECT job_id, grader, passed, score, reason FROM grades WHERE job_id = ANY(%(job_ids)s) ORDER BY job_id, grader;
+SELECT job_id, grader, passed, score, reason, kind, pending, details FROM grades WHERE job_id = ANY(%(job_ids)s)
+ORDER BY job_id, ordinal, grader;
 
 -- inspected_cases --
 -- The cases of a bake-off with each judge's verdict, in evalset order.
@@ -680,17 +715,18 @@ GROUP BY r.id HAVING r.state <> 'concluded' OR count(j.id) > 0 ORDER BY r.id;
 
 -- wrong_eval_runs --
 -- fsck: rows whose counts are not those of the outcomes.
-SELECT r.bakeoff_id, r.id, r.judge, array[e.n_cases, e.n_pass, e.n_fail, e.n_error] AS kept, told.counts
+SELECT r.bakeoff_id, r.id, r.judge, array[e.n_cases, e.n_pass, e.n_fail, e.n_error, e.n_pending] AS kept, told.counts
 FROM runs r JOIN eval_runs e ON e.id = r.id JOIN bakeoffs b ON b.id = r.bakeoff_id
 LEFT JOIN (
     SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS n_pass,
-           count(*) FILTER (WHERE verdict = 'failed') AS n_fail, count(*) FILTER (WHERE verdict = 'errored') AS n_error
+           count(*) FILTER (WHERE verdict = 'failed') AS n_fail, count(*) FILTER (WHERE verdict = 'errored') AS n_error,
+           count(*) FILTER (WHERE verdict = 'pending_review') AS n_pending
     FROM outcomes WHERE %(bakeoff_id)s::bigint IS NULL OR bakeoff_id = %(bakeoff_id)s GROUP BY run_id
 ) o ON o.run_id = r.id
 CROSS JOIN LATERAL (SELECT array[r.n_jobs / b.samples, coalesce(o.n_pass, 0)::int, coalesce(o.n_fail, 0)::int,
-                                 coalesce(o.n_error, 0)::int] AS counts) told
+                                 coalesce(o.n_error, 0)::int, coalesce(o.n_pending, 0)::int] AS counts) told
 WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND r.state = 'concluded'
-  AND array[e.n_cases, e.n_pass, e.n_fail, e.n_error] <> told.counts ORDER BY r.id;
+  AND array[e.n_cases, e.n_pass, e.n_fail, e.n_error, e.n_pending] <> told.counts ORDER BY r.id;
 
 -- unconcluded_runs --
 -- fsck: runs whose jobs have all ended and that nobody has concluded.
@@ -734,8 +770,8 @@ GROUP BY b.id HAVING count(*) > 1 ORDER BY b.id;
 -- What each ranked judge of a bake-off says of each case: the majority of its samples; NULL when none was graded.
 SELECT v.judge, v.vendor, array_agg(v.case_id) AS cases, array_agg(v.vote) AS votes
 FROM (
-    SELECT r.id, r.judge, r.vendor, o.case_id, CASE WHEN bool_or(o.verdict <> 'errored')
-           THEN 2 * count(*) FILTER (WHERE o.verdict = 'passed') > count(*) FILTER (WHERE o.verdict <> 'errored') END AS vote
+    SELECT r.id, r.judge, r.vendor, o.case_id, CASE WHEN bool_or(o.verdict IN ('passed', 'failed'))
+           THEN count(*) FILTER (WHERE o.verdict = 'passed') > count(*) FILTER (WHERE o.verdict = 'failed') END AS vote
     FROM runs r JOIN outcomes o ON o.run_id = r.id
     WHERE r.bakeoff_id = %(bakeoff_id)s AND r.pause_reason IS NULL GROUP BY r.id, o.case_id
 ) v GROUP BY v.id, v.judge, v.vendor HAVING bool_or(v.vote IS NOT NULL) ORDER BY v.id;
@@ -758,7 +794,7 @@ WITH latest AS (
     ORDER BY b.id DESC LIMIT %(limit)s
 ), tallies AS (
     SELECT o.run_id, o.case_id, count(*) AS graded, count(*) FILTER (WHERE o.verdict = 'passed') AS passed
-    FROM outcomes o JOIN latest ON latest.id = o.bakeoff_id WHERE o.verdict <> 'errored' GROUP BY o.run_id, o.case_id
+    FROM outcomes o JOIN latest ON latest.id = o.bakeoff_id WHERE o.verdict IN ('passed', 'failed') GROUP BY o.run_id, o.case_id
 )
 SELECT r.bakeoff_id, r.judge, array_agg(t.case_id) AS cases, array_agg(t.graded) AS graded,
        array_agg(t.passed) AS passed
@@ -778,9 +814,11 @@ WHERE id = ANY(%(job_ids)s) AND (state = 'leased' AND lease_until IS NULL OR sta
 -- put_back_endless --
 -- Done jobs without outcome become ready: a kept answer is graded again, a missing one asked for anew.
 WITH opened AS (
-    UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, retried_at = CASE
-        WHEN EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id) THEN j.retried_at ELSE clock_timestamp() END
-    WHERE j.id = ANY(%(job_ids)s) AND j.state = 'done' AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id)
+    UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, stage = 'call', gate = r.gate,
+        retried_at = CASE WHEN EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id) THEN j.retried_at
+                          ELSE clock_timestamp() END
+    FROM runs r
+    WHERE r.id = j.run_id AND j.id = ANY(%(job_ids)s) AND j.state = 'done' AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.job_id = j.id)
     RETURNING j.id, j.run_id
 ), ungraded AS (
     DELETE FROM grades g USING opened WHERE g.job_id = opened.id
@@ -969,7 +1007,7 @@ FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s;
 -- drift_check --
 -- A check that is not decided, with what its run was given.
 SELECT c.run_id, c.rule, c.confirm_run_id, c.numbers, r.judge, r.judge_sha, b.id AS bakeoff_id, b.uid, b.task_name,
-       b.eval_set_name, b.scorer_mode, b.grader_model, b.task_sha, b.eval_set_sha, b.grader_sha, b.cap_usd, b.spent_usd,
+       b.eval_set_name, b.scorer_mode, b.grader_model, b.task_sha, b.eval_set_sha, b.grader_shas, b.cap_usd, b.spent_usd,
        b.git_sha, b.ambiguous_repeats, (SELECT count(*) FROM runs o WHERE o.bakeoff_id = b.id) AS n_judges
 FROM drift_checks c JOIN runs r ON r.id = c.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
 WHERE c.run_id = %(run_id)s AND c.decided_at IS NULL AND run_is_over(coalesce(c.confirm_run_id, c.run_id));
@@ -998,7 +1036,7 @@ ORDER BY a.id DESC LIMIT 1;
 -- case_passes --
 -- How often each case passed in some runs, and how many of its first samples were graded.
 SELECT run_id, case_id, count(*) FILTER (WHERE verdict = 'passed') AS passes,
-       count(*) FILTER (WHERE verdict <> 'errored') AS graded
+       count(*) FILTER (WHERE verdict IN ('passed', 'failed')) AS graded
 FROM outcomes WHERE run_id = ANY(%(run_ids)s) AND sample <= %(samples)s GROUP BY run_id, case_id ORDER BY run_id, case_id;
 
 -- provider_facts --

@@ -132,7 +132,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a job, for now if people have to review it. An errored one has `error_kind` and `message`."""
+    """The end of a job; for now, if people have to review it. An errored one has its kind and message."""
 
     verdict: Verdict
     error_kind: str | None = None

@@ -6,7 +6,7 @@ from evalq.broker import Broker
 from evalq.conclusion import conclude, conclude_paused
 from evalq.drift.checks import advance
 from evalq.enqueue import pump_all
-from evalq.queues import call_queue
+from evalq.queues import job_queue
 from evalq.store import jobs
 from evalq.store.database import Database
 
@@ -30,7 +30,8 @@ def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
 
 
 def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:
-    for stale in db.rows("stale_queued_providers", older_s=lost_after_s):
-        if broker.queue_length(call_queue(stale["provider"])) == 0:
-            lost = db.rows("requeue_lost", provider=stale["provider"], older_s=lost_after_s)
-            log.info("reaped %s lost messages of %s", len(lost), stale["provider"])
+    for stale in db.rows("stale_queues", older_s=lost_after_s):
+        queue = job_queue(stale["stage"], stale["provider"])
+        if broker.queue_length(queue) == 0:
+            lost = db.rows("requeue_lost", **stale, older_s=lost_after_s)
+            log.info("reaped %s lost messages of %s", len(lost), queue)

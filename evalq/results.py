@@ -54,7 +54,8 @@ class RunResult:
     """One judge on the evalset. `excluded` says why it has no rank; None for a judge that has one.
 
     `accuracy` pools all answers (micro); `macro` is the mean over strata, None when the cases have none.
-    `pass_k` is empty for one sample a case.
+    `pass_k` is empty for one sample a case. `n_pending` answers wait for people. `rescored_from` is the run
+    whose answers were graded anew.
     """
 
     run_id: int
@@ -80,11 +81,18 @@ class RunResult:
     excluded: str | None = None
     macro: Rate | None = None
     pass_k: tuple[PassK, ...] = ()
+    n_pending: int = 0
+    rescored_from: int | None = None
 
     @property
     def n_graded(self) -> int:
         """Answers with a verdict: the n behind `accuracy`."""
         return self.n_pass + self.n_fail
+
+    @property
+    def n_ended(self) -> int:
+        """Jobs that came to an end, those without a verdict too: they were paid for."""
+        return self.n_graded + self.n_error + self.n_pending
 
 
 @dataclass(frozen=True)
@@ -161,12 +169,14 @@ class BakeOffResult:
     prices_as_of: str | None = None
     holdout_head: str | None = None
     holdout_look: int | None = None
+    rescored_from: int | None = None
 
     @property
     def is_partial(self) -> bool:
-        """True when a judge is excluded, a call got no answer, or jobs are still open: exit code 3."""
+        """True when a judge is excluded, a call got no answer, or jobs or reviews are open: exit code 3."""
         return (
             self.n_done < self.n_jobs
+            or any(run.n_pending for run in self.runs)
             or any(run.excluded for run in self.runs)
             or any(kind.startswith("call_") for run in self.runs for kind in run.errors)
         )

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from evalq.definitions.channel import Channel
+from evalq.definitions.definition import Definition
 from evalq.definitions.files import load_located
 from evalq.definitions.json_text import load_json
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located
 from evalq.definitions.schedule import DriftSchedule
-from evalq.definitions.definition import Definition
 from evalq.definitions.validation import validate
 from evalq.errors import InputError, Problem
 
@@ -64,6 +64,8 @@ class Settings(Definition):
     max_cost_usd: Dollars = Decimal(5)
     caps: Caps | None = None
     fleet: Fleet = Fleet()
+    grader_model: str | None = None
+    """The grader model of graders that name none."""
     ambiguous_repeats: int = Field(default=1, ge=0, le=10)
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     drift: list[DriftSchedule] = Field(default=[])
@@ -190,6 +192,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _number),
     "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _whole_number),
     "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _whole_number),
+    "EVALQ_GRADER_MODEL": (("grader_model",), _text),
     "EVALQ_SPOOL_DIR": (("spool_dir",), _text),
     "EVALQ_JUDGES": (("judges",), _json),
     "EVALQ_DRIFT": (("drift",), _json),

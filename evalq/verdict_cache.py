@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import UngradableAnswer
-from evalq.grading.judge_model import PARSER_VERSION, Decide, read_verdict
+from evalq.grading.judge_model import PARSER_VERSION
 from evalq.records import Ask, Prompt
 from evalq.store.database import Database
 from evalq.store.jobs import Job
+
+Read = TypeVar("Read")
 
 # How fast a grader may be asked does not change what it says.
 _LIMITS = {"rpm", "input_tpm", "output_tpm", "concurrency", "deadline_s", "api_key_env"}
@@ -34,28 +38,27 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def cached_decide(db: Database, job: Job, grader: JudgeConfig, ask: Ask) -> Decide:
-    """A `decide` that looks the question up before it asks, and remembers what it hears."""
+def cached_reply(
+    db: Database, job: Job, grader: JudgeConfig, ask: Ask, prompt: Prompt, *, read: Callable[[str], Read]
+) -> Read:
+    """What a grader model says, as `read` understands it: looked up first, and remembered once it is heard.
 
-    def decide(prompt: Prompt) -> bool:
-        key = verdict_key(prompt, grader)
-        hit = db.row("cached_verdict", key=key, job_id=job.id, bakeoff_id=job.bakeoff_id)
-        return hit["verdict"] == "VALID" if hit else _decide_and_keep(db, grader, ask, prompt, key)
-
-    return decide
-
-
-def _decide_and_keep(db: Database, grader: JudgeConfig, ask: Ask, prompt: Prompt, key: str) -> bool:
+    A reply that `read` refuses is not remembered: it is paid for, but no verdict.
+    """
+    key = verdict_key(prompt, grader)
+    hit = db.row("cached_verdict", key=key, job_id=job.id, bakeoff_id=job.bakeoff_id)
+    if hit:
+        return read(hit["verdict"])
     reply = ask(prompt)
     if not reply.is_answer:
         raise UngradableAnswer(f"the grader's reply is {reply.state}")
-    is_valid = read_verdict(reply.text)
+    found = read(reply.text)
     db.run(
         "keep_verdict",
         key=key,
-        verdict="VALID" if is_valid else "INVALID",
+        verdict=reply.text,
         reason="",
         grader_model=grader.name,
         cost_usd=reply.cost_usd,
     )
-    return is_valid
+    return found

@@ -1,23 +1,31 @@
 """A worker's desk: what it does for one job, with the connections of its process."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeVar
 
 from evalq.calling.metered import Caller, Meter
 from evalq.definitions.task import TaskConfig
-from evalq.errors import UngradableAnswer
-from evalq.grading.judge_model import verdict_prompt
-from evalq.grading.marking import grade_answer
+from evalq.errors import PutBack, UngradableAnswer
+from evalq.grading.marking import ask_people, grade_answer, stages
+from evalq.grading.questions import questions
+from evalq.grading.subject import Subject
 from evalq.pricing import worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Completion, Grade, Prompt
+from evalq.store import jobs
 from evalq.store.jobs import Job
-from evalq.verdict_cache import cached_decide
+from evalq.verdict_cache import cached_reply
 from workers.connections import Connections
+
+Read = TypeVar("Read")
+
+_OPPONENT_WAIT_S = 2.0
 
 
 class Desk:
-    """Asks the judge and has the answer graded."""
+    """Asks the judge and has the answer graded; the bench its graders work at."""
 
     def __init__(self, connections: Connections, job: Job) -> None:
         self._at = connections
@@ -28,32 +36,63 @@ class Desk:
         """The task as it was when the bake-off was recorded."""
         return self._at.snapshots.task(self._job.task_sha)
 
+    def subject(self, completion: Completion) -> Subject:
+        """The answer as graders see it."""
+        return Subject(self.task, self._job.case, completion, self._job.judge)
+
     def answer(self) -> Completion:
         """The judge's answer: within limits and caps, stored in the statement that settles it."""
         prompt = answer_prompt(self.task, self._job.case, sample=self._job.sample, seed=self._job.seed)
-        margin = worst_case_usd(self._grader.judge, self._verdict_prompt("")) if self._grader else Decimal(0)
-        return self._meter.ask(self._at.caller(self._job.judge_sha), prompt, "answer", margin_usd=margin)
+        return self._meter.ask(
+            self._at.caller(self._job.judge_sha), prompt, "answer", margin_usd=self._margin_usd()
+        )
 
     def grade(self, completion: Completion) -> list[Grade]:
-        """One mark per grader of the task; what is no answer gets none."""
+        """One mark per grader that can work here, after those given elsewhere; none for what is no answer."""
         if not completion.is_answer:
             return []
-        return grade_answer(self.task, self._job.case, completion.text, self._decide)
+        subject = self.subject(completion)
+        if self._job.stage == "call":
+            here = grade_answer(subject, self)
+            return here if self.leaves_code(completion) else here + ask_people(subject)
+        before = jobs.grades_so_far(self._at.db, self._job)
+        return before + grade_answer(subject, self, stage="sandbox") + ask_people(subject)
 
-    def _decide(self, prompt: Prompt) -> bool:
-        """A grader model's verdict: from the cache, or by a call metered like any other."""
-        if self._grader is None:
-            raise UngradableAnswer("the bake-off has no grader model")
-        grader = self._grader
+    def leaves_code(self, completion: Completion) -> bool:
+        """Whether there is code to run: that is for a worker without keys."""
+        is_here = self._job.stage == "call"
+        return is_here and completion.is_answer and "sandbox" in stages(self.task, self._job.case)
+
+    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+        """A grader model's reply as `read` takes it: from the cache, or by a call metered like any other."""
+        grader = self._grader(model)
         ask = lambda asked: self._meter.ask(grader, asked, "grade")  # noqa: E731 - an Ask, bound to this job
-        return cached_decide(self._at.db, self._job, grader.judge, ask)(prompt)
+        return cached_reply(self._at.db, self._job, grader.judge, ask, prompt, read=read)
 
-    @cached_property
-    def _grader(self) -> Caller | None:
-        return self._at.caller(self._job.grader_sha) if self._job.grader_sha else None
+    def answer_of(self, judge: str) -> str:
+        """What another judge said to this case; waited for while it is on its way."""
+        job = self._job
+        row = self._at.db.row(
+            "opponent", bakeoff_id=job.bakeoff_id, judge=judge, case_id=job.case.id, sample=job.sample
+        )
+        if row is None:
+            raise UngradableAnswer(f"judge {judge!r} is not in this bake-off")
+        if row["state"] is None and row["job_state"] != "done" and row["run_state"] == "running":
+            raise PutBack(f"{judge} has not answered yet", wait_s=_OPPONENT_WAIT_S)
+        if row["state"] != "answered":
+            raise UngradableAnswer(f"{judge} has no answer to compare with")
+        return str(row["answer"])
 
-    def _verdict_prompt(self, graded_text: str) -> Prompt:
-        return verdict_prompt(self.task, self._job.case, graded_text)
+    def _grader(self, model: str | None) -> Caller:
+        sha = self._job.grader_shas.get(model or "")
+        if sha is None:
+            raise UngradableAnswer(f"the bake-off has no grader model {model or ''}".rstrip())
+        return self._at.caller(sha)
+
+    def _margin_usd(self) -> Decimal:
+        """What must stay free beside an answer, so that it can be graded."""
+        asked = questions(self.task, self._job.case, "")
+        return sum((worst_case_usd(self._grader(one.model).judge, one.prompt) for one in asked), Decimal(0))
 
     @cached_property
     def _meter(self) -> Meter:

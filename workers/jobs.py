@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 
 from evalq import conclusion, enqueue, recovery
 from evalq.alerts.delivery import are_due, deliver
@@ -9,7 +10,8 @@ from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachabl
 from evalq.failpoints import failpoint
 from evalq.grading.marking import decide_outcome
 from evalq.keys import environment_with_keys
-from evalq.records import Outcome
+from evalq.queues import SANDBOX_QUEUE
+from evalq.records import Grade, Outcome
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.jobs import Job
 from evalq.store.schema import require_schema
@@ -35,6 +37,7 @@ def run_case(job_id: int) -> None:
             with connections().heartbeat.holding(job):
                 _bring_to_end(job)
             _ask_for_more(job)
+            _conclude_if_last(job)
     except Unreachable as exc:
         log.warning("job=%s: %s; it will be run again", job_id, exc)
 
@@ -57,7 +60,10 @@ def work(job: Job) -> None:
         completion = job.completion or desk.answer()
         grades = desk.grade(completion)
         failpoint("before_outcome", job.case.id)
-        jobs.finish(db, job, decide_outcome(desk.task, completion, grades), grades)
+        if desk.leaves_code(completion):
+            _hand_over(job, grades)
+        else:
+            jobs.finish(db, job, decide_outcome(desk.subject(completion), grades), grades)
     except PutBack as exc:
         jobs.release(db, job, wait_s=exc.wait_s)
     except CapReached as exc:
@@ -74,6 +80,12 @@ def work(job: Job) -> None:
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
         _end_broken(job, exc)
+
+
+def _hand_over(job: Job, grades: Sequence[Grade]) -> None:
+    """Code is run by a worker without keys: it gets the answer, and gives the last grades."""
+    if jobs.hand_over(connections().db, job, grades):
+        enqueue.pump(connections().db, connections().broker, SANDBOX_QUEUE)
 
 
 def _end_faulted(job: Job, fault: ProviderFault) -> None:
@@ -102,6 +114,12 @@ def _end_broken(job: Job, exc: Exception) -> None:
     db = connections().db
     require_schema(db)
     jobs.finish(db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
+
+
+def _conclude_if_last(job: Job) -> None:
+    """A chord counts each of its members once: what came back to the queue may end after the callback."""
+    if job.attempt > 1 and jobs.is_last(connections().db, job):
+        connections().broker.send("conclude", job.run_id)
 
 
 def _ask_for_more(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""What every definition is: a strict, frozen model of something the user wrote, and the names allowed in it."""
+"""What every definition is: a strict, frozen model of something the user wrote."""
 
 from pydantic import BaseModel, ConfigDict
 

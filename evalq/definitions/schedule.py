@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.definitions.cron import Cron, parse_cron
-from evalq.definitions.judge import Dollars
 from evalq.definitions.definition import Definition
+from evalq.definitions.judge import Dollars
 
 DEFAULT_LINE = "0 3 * * 6"
 """Saturday 03:00 UTC."""

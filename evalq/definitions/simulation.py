@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, FiniteFloat
 
-from evalq.definitions.judged import Judged, Share
 from evalq.definitions.definition import Definition, is_unset
+from evalq.definitions.judged import Judged, Share
 
 
 class Latency(Definition):

@@ -11,6 +11,7 @@ PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_
 ScorerMode = Literal["llm_judge", "strict_substring"]
 FINDINGS_RULE: PassRule = "positive_at_least_one_valid_or_empty_on_negative"
 
+
 class ScoringConfig(Definition):
     """How a whole answer is marked: by substring, or finding by finding by a grader model."""
 
@@ -37,9 +38,9 @@ class TaskConfig(Definition):
     system_prompt: str
     user_template: str
     scoring: ScoringConfig | None = None
-    graders: list[GraderConfig] = []
+    graders: list[GraderConfig] = Field(default=[])
     pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
-    default_judges: list[str] = []
+    default_judges: list[str] = Field(default=[])
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from evalq.definitions.located import Loc, Located
 from evalq.definitions.definition import NAME_PATTERN
+from evalq.definitions.located import Loc, Located
 from evalq.errors import InputError, Problem
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -54,7 +54,7 @@ def _plan(tx: Connection, check: Check) -> Plan:
         snapshots.task(check.task_sha),
         EvalSet(name=check.eval_set_name, cases=cases),
         [snapshots.judge(check.judge_sha)],
-        grader=snapshots.judge(check.grader_sha) if check.grader_sha else None,
+        graders={name: snapshots.judge(sha) for name, sha in check.grader_shas.items()},
         seed=zlib.crc32(f"confirm/{check.run_id}".encode()),
         samples=CONFIRM_RUNS,
     )

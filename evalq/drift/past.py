@@ -33,7 +33,7 @@ class Check:
     grader_model: str | None
     task_sha: str
     eval_set_sha: str
-    grader_sha: str | None
+    grader_shas: dict[str, str]
     cap_usd: Decimal
     spent_usd: Decimal
     git_sha: str | None

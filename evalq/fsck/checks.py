@@ -129,7 +129,7 @@ CHECKS: dict[str, Check] = {
     "counts": Check(
         rows_of("wrong_eval_runs"),
         _RUN,
-        "its row says {kept} (cases, passed, failed, errored), its outcomes {counts}",
+        "its row says {kept} (cases, passed, failed, errored, pending), its outcomes {counts}",
         "would write the row again",
         repairs.redo_runs,
     ),

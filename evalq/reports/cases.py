@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -17,17 +18,28 @@ GAP = 2
 INPUT_WIDTH, NARROWEST_INPUT = 80, 20
 SHORTEST_NAME = 4
 
-GradeLine = tuple[str, bool | None, str]
-"""A grader's name, its mark (None: could not decide), and its reason."""
+
+class GradeLine(NamedTuple):
+    """A grader's name, its mark (None: could not decide, or waits for people), its reason, and the rest."""
+
+    grader: str
+    passed: bool | None
+    reason: str
+    score: float | None = None
+    kind: str = ""
+    pending: bool = False
+
 
 _SIGNS: dict[Verdict, tuple[str, str]] = {
     "passed": ("✓", GOOD),
     "failed": ("✗", PROBLEM),
     "errored": ("!", PROBLEM),
+    "pending_review": ("?", QUIET),
 }
-_WORST_FIRST: tuple[Verdict, ...] = ("errored", "failed", "passed")
+_VERDICTS: dict[bool | None, Verdict] = {True: "passed", False: "failed", None: "errored"}
+_WORST_FIRST: tuple[Verdict, ...] = ("errored", "failed", "pending_review", "passed")
 _UNSAID = ("·", QUIET)
-_LEGEND = "✓ passed   ✗ failed   ! not graded   · no answer yet"
+_LEGEND = "✓ passed   ✗ failed   ! not graded   ? waits for review   · no answer yet"
 
 
 @dataclass(frozen=True)
@@ -112,9 +124,10 @@ def _effort(answer: AnswerView) -> str:
 
 
 def _grade(grade: GradeLine, canvas: Canvas) -> Text:
-    grader, passed, reason = grade
-    sign, style = _SIGNS["errored" if passed is None else "passed" if passed else "failed"]
-    word = "undecided" if passed is None else "passed" if passed else "failed"
+    grader, passed, reason, *_ = grade
+    verdict: Verdict = "pending_review" if grade[5:6] == (True,) else _VERDICTS[passed]
+    sign, style = _SIGNS[verdict]
+    word = "undecided" if verdict == "errored" else verdict.replace("_", " ")
     line = canvas.cell(f"{sign} {grader} {word}", style)
     return line.append(canvas.text(f": {reason}", "default")) if reason else line
 

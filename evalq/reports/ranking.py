@@ -100,8 +100,7 @@ class Ranking:
 
 def cost_per_answer(run: RunResult) -> str:
     """Dollars for each job that ended, grading included, with four decimals."""
-    ended = run.n_graded + run.n_error
-    return money(run.total_cost_usd / ended, places=4) if ended else NOTHING
+    return money(run.total_cost_usd / run.n_ended, places=4) if run.n_ended else NOTHING
 
 
 def _style(each: Standing) -> str:

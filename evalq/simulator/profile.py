@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, model_validator
 
-from evalq.definitions.judged import Share
 from evalq.definitions.definition import Definition
+from evalq.definitions.judged import Share
 from evalq.simulator.faults import parse_fault
 
 ANY_MODEL = "*"

@@ -52,11 +52,14 @@ def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
         task_name=plan.task.name,
         eval_set_name=plan.evalset.name,
         scorer_mode=plan.scorer,
-        grader_model=plan.grader.name if plan.grader else None,
+        grader_model=plan.grader_names,
         run_type=terms.run_type,
         task_sha=definitions.add_task(tx, plan.task),
         eval_set_sha=definitions.add_evalset(tx, plan.evalset),
-        grader_sha=definitions.add_judge(tx, plan.grader) if plan.grader else None,
+        grader_shas=json.dumps(
+            {name: definitions.add_judge(tx, judge) for name, judge in plan.graders.items()}
+        ),
+        rescored_from=None,
         seed=plan.seed,
         samples=plan.samples,
         cap_usd=terms.cap_usd,
@@ -80,6 +83,7 @@ def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int,
         judge_sha=definitions.add_judge(tx, judge),
         n_jobs=plan.jobs_per_judge,
         window_size=plan.window(judge),
+        rescored_from=None,
     )
     assert row is not None
     rows = (

@@ -9,7 +9,7 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.errors import CapReached, ProviderFault, PutBack
 from evalq.records import Completion, Purpose
 from evalq.store.database import Database
-from evalq.store.jobs import Job, storable
+from evalq.store.jobs import Job, storable, storable_json
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,13 @@ def answered(completion: Completion) -> Settlement:
         "model": completion.model,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
+        "tool_calls": _tool_calls(completion),
     }
+
+
+def _tool_calls(completion: Completion) -> str | None:
+    asked = [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls]
+    return json.dumps(storable_json(asked)) if asked else None
 
 
 def failed(fault: ProviderFault) -> Settlement:
@@ -126,12 +132,14 @@ def failed(fault: ProviderFault) -> Settlement:
         "model": None,
         "input_tokens": None,
         "output_tokens": None,
+        "tool_calls": None,
     }
 
 
 def settle(db: Database, call_id: int, settlement: Settlement) -> None:
     """Replace a reservation by the price, once; a judge's answer is stored in the same statement."""
-    db.run("settle", call_id=call_id, **settlement)
+    # What an earlier version left in the spool knows nothing of tools.
+    db.run("settle", call_id=call_id, **{"tool_calls": None, **settlement})
 
 
 def installation(db: Database) -> str:

@@ -2,12 +2,13 @@
 
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
 from evalq.definitions.evalset import EvalCase
-from evalq.records import Completion, Grade, Outcome, Usage
+from evalq.records import Completion, Grade, Outcome, ToolCall, Usage
 from evalq.store.database import Connection, Database, Row
 from evalq.store.schema import known_version
 
@@ -26,15 +27,17 @@ class Job:
     bakeoff_id: int
     sample: int
     gate: str
+    stage: str
     fence: int
     attempt: int
     losses: int
     ambiguous_repeats: int
     refill: bool
+    judge: str
     provider: str
     judge_sha: str
     task_sha: str
-    grader_sha: str | None
+    grader_shas: Mapping[str, str]
     seed: int
     case: EvalCase
     completion: Completion | None
@@ -54,6 +57,7 @@ class QueuedJob:
     run_id: int
     judge: str
     provider: str
+    stage: str
     n_jobs: int
     uid: UUID
     place: int
@@ -72,24 +76,17 @@ def held(db: Database, job_id: int, fence: int) -> Job | None:
 
 
 def _job(row: Row) -> Job:
-    names = (
-        "id",
-        "run_id",
-        "bakeoff_id",
-        "sample",
-        "gate",
-        "fence",
-        "attempt",
-        "losses",
-        "refill",
-        "provider",
-    )
-    shas = ("judge_sha", "task_sha", "grader_sha", "seed", "ambiguous_repeats")
     return Job(
-        **{name: row[name] for name in names + shas},
+        **{name: row[name] for name in _JOB_COLUMNS},
         case=EvalCase.model_validate_json(row["case_body"]),
         completion=_completion(row) if row["kept_state"] else None,
     )
+
+
+_JOB_COLUMNS = (
+    *("id", "run_id", "bakeoff_id", "sample", "gate", "stage", "fence", "attempt", "losses", "refill"),
+    *("judge", "provider", "judge_sha", "task_sha", "grader_shas", "seed", "ambiguous_repeats"),
+)
 
 
 def _completion(row: Row) -> Completion:
@@ -101,6 +98,7 @@ def _completion(row: Row) -> Completion:
         cost_usd=row["cost_usd"],
         model=row["model"],
         request_id=row["request_id"],
+        tool_calls=tuple(ToolCall(**call) for call in row["tool_calls"] or ()),
     )
 
 
@@ -151,10 +149,6 @@ def _end_poisoned(tx: Connection) -> None:
 
 def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:
     """Write a job's end; False when the lease was lost and nothing was written."""
-    marks = [
-        {"grader": g.grader, "passed": g.passed, "score": g.score, "reason": storable(g.reason)}
-        for g in grades
-    ]
     row = db.row(
         "finish_job",
         job_id=job.id,
@@ -162,9 +156,31 @@ def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) ->
         verdict=outcome.verdict,
         error_kind=outcome.error_kind,
         message=storable(outcome.message),
-        grades=json.dumps(marks),
+        grades=_marks(grades),
     )
     return row is not None
+
+
+def hand_over(db: Database, job: Job, grades: Sequence[Grade]) -> bool:
+    """Leave a job to a worker without keys, with its grades so far; False when the lease was lost."""
+    return db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_marks(grades)) is not None
+
+
+def grades_so_far(db: Database, job: Job) -> list[Grade]:
+    """The grades other workers have given to a job's answer."""
+    return [Grade(**row) for row in db.rows("job_grades", job_id=job.id)]
+
+
+def is_last(db: Database, job: Job) -> bool:
+    """Whether no job of its run is open any more."""
+    row = db.row("open_jobs", run_id=job.run_id)
+    return row is not None and row["n"] == 0
+
+
+def _marks(grades: Sequence[Grade]) -> str:
+    """Grades as the statements that keep them take them."""
+    marks = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
+    return json.dumps(marks)
 
 
 def storable(text: str | None) -> str | None:
@@ -172,6 +188,15 @@ def storable(text: str | None) -> str | None:
     if text is None:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def storable_json(value: Any) -> Any:
+    """The same of every text in a JSON value."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {storable(str(key)): storable_json(inner) for key, inner in value.items()}
+    return [storable_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:

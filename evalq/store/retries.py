@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from evalq.evidence import RunRow
+from evalq.queues import SANDBOX_QUEUE
 from evalq.store import bakeoffs
 from evalq.store.database import Connection, Database
 
@@ -54,7 +55,7 @@ def _go_on(
     is_stopped = row is not None and row["state"] != "running"
     stopped = [run.id for run in runs if is_stopped or run.state == "paused"]
     # Nobody marks jobs of these gates as queued meanwhile: two who lock many rows may wait for each other.
-    for gate in sorted({run.gate for run in runs}):
+    for gate in sorted({run.gate for run in runs} | {SANDBOX_QUEUE}):
         tx.row("lock_gate", gate=gate)
     tx.run("reopen_queued", bakeoff_id=bakeoff_id, stopped=stopped, older_s=_ON_ITS_WAY_S)
     tx.run("reopen_runs", run_ids=list(reopened))

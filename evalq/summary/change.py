@@ -38,7 +38,7 @@ class Side:
     @property
     def usd_per_case(self) -> Decimal | None:
         """Dollars of all samples of a case, grading included; None before the first job has ended."""
-        ended = self.result.n_graded + self.result.n_error
+        ended = self.result.n_ended
         return self.result.total_cost_usd * self.samples / ended if ended else None
 
     def document(self) -> dict[str, Any]:

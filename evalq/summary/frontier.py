@@ -91,7 +91,7 @@ def _offer(run: RunResult, samples: int) -> Offer:
     assert run.accuracy is not None
     assert run.ci_low is not None
     assert run.ci_high is not None
-    n_cases = max(1, round((run.n_graded + run.n_error) / samples))
+    n_cases = max(1, round(run.n_ended / samples))
     return Offer(
         run.judge,
         run.n_graded,

@@ -79,7 +79,7 @@ class Measure:
     def _interval(self, rows: Sequence[OutcomeRow], k: float, n: float) -> Interval:
         if self.method != "bootstrap":
             return _OF_COUNTS[self.method](k, n)
-        verdicts = [None if row.verdict == "errored" else row.verdict == "passed" for row in rows]
+        verdicts = [row.verdict == "passed" if row.is_graded else None for row in rows]
         clusters = [row.case_id for row in rows] if self.samples > 1 else None
         return bootstrap_ci(verdicts, rng=self.seed, cluster=clusters)
 
@@ -102,7 +102,7 @@ class _Measured:
 
 def tallies(rows: Sequence[OutcomeRow]) -> Mapping[str, Tally]:
     """How many samples of each case were graded and passed; a case of errors alone is left out."""
-    graded = Counter(row.case_id for row in rows if row.verdict != "errored")
+    graded = Counter(row.case_id for row in rows if row.is_graded)
     passed = Counter(row.case_id for row in rows if row.verdict == "passed")
     return {case: (n, passed[case]) for case, n in graded.items()}
 

@@ -16,13 +16,24 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             yield f"{result.judge}: {result.excluded}; left out of ranking and agreement: broken, not bad"
         elif result.n_error:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
-            share = f"{result.n_error} of {result.n_graded + result.n_error}"
+            share = f"{result.n_error} of {result.n_ended}"
             yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
+        if result.n_pending:
+            share = f"{result.n_pending} of {result.n_ended} answers"
+            yield f"{result.judge}: {share} wait for review by people; its rate is over the rest"
     yield from _stop(bakeoff)
+    yield from _own_graders(bakeoff, runs)
     if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
+
+
+def _own_graders(bakeoff: BakeOffRow, runs: Sequence[RunRow]) -> Iterator[str]:
+    graders = (bakeoff.grader_model or "").split(", ")
+    for run in runs:
+        if run.judge in graders:
+            yield f"{run.judge} grades its own answers: models favour what they wrote; name another grader"
 
 
 def _stop(bakeoff: BakeOffRow) -> Iterator[str]:
@@ -46,6 +57,8 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
         yield f"evalq watch {bakeoff.id}"
     if any(_is_mendable(kind) for result in results for kind in result.errors):
         yield f"evalq retry {bakeoff.id} --errors"
+    if any(result.n_pending for result in results):
+        yield f"evalq review next {bakeoff.id}"
     if sum(not result.excluded for result in results) > 1:
         yield f"evalq inspect {bakeoff.id} --disagreements"
     yield f"evalq inspect {bakeoff.id} --show-failures"

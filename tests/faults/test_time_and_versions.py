@@ -13,7 +13,7 @@ from fault_scene import Scene, profiles
 
 from evalq.broker import make_app
 from evalq.embedded.fleet import worker_argv
-from evalq.queues import CONTROL_QUEUE, call_queue
+from evalq.queues import CONTROL_QUEUE, job_queue
 from evalq.store.schema import known_version
 
 N = 40
@@ -137,7 +137,7 @@ def test_a_message_for_a_newer_worker_waits_for_it(new_scene: NewScene, judged: 
     scene = new_scene(N)
     done = scene.folder / "done"
     (scene.folder / "newer.py").write_text(NEWER_WORKER)
-    queues = (CONTROL_QUEUE, call_queue("openai"))
+    queues = (CONTROL_QUEUE, job_queue("call", "openai"))
     with make_app(scene.engines.broker_url) as producer:
         for queue in queues:
             producer.send_task("newer_job", args=(str(done), queue), queue=queue, ignore_result=True)

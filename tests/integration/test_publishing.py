@@ -18,7 +18,7 @@ from evalq.embedded.processes import wait_until
 from evalq.enqueue import open_chords, pump, pump_all
 from evalq.plan import LARGEST_WINDOW, Plan
 from evalq.providers import PROVIDERS
-from evalq.queues import CALL_QUEUES, CONTROL_QUEUE
+from evalq.queues import CALL_QUEUES, CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 
@@ -112,7 +112,7 @@ def test_every_provider_has_its_queue_and_the_rest_goes_to_control(
     app: Celery, broker: Broker, valkey: "redis.Redis"
 ) -> None:
     assert tuple(f"calls.{provider}" for provider in PROVIDERS) == CALL_QUEUES
-    assert set(app.amqp.queues) == {*CALL_QUEUES, CONTROL_QUEUE}
+    assert set(app.amqp.queues) == {*CALL_QUEUES, CONTROL_QUEUE, SANDBOX_QUEUE}
     broker.send("pump", GATE)
     (message,) = messages(valkey, CONTROL_QUEUE)
     assert (message["headers"]["task"], body_of(message)[0]) == ("pump", [GATE])

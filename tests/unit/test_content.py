@@ -4,9 +4,11 @@ import json
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +17,13 @@ from evalq.definitions.files import LoadedEvalSet, load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import TaskConfig
-from evalq.grading.judge_model import check_rubric, read_verdict
+from evalq.grading.judge_model import check_rubric
 from evalq.grading.marking import decide_outcome, grade_answer
+from evalq.grading.subject import Subject
 from evalq.plan import apply_scorer
 from evalq.providers.simulated import SimulatedAdapter
 from evalq.question import answer_prompt
-from evalq.records import Prompt
+from evalq.records import Completion, Prompt
 from evalq.retriever import load_notes, retrieve
 from evalq.shipped import shipped_path
 
@@ -256,17 +259,30 @@ def test_notes_are_in_unicode_normal_form() -> None:
     assert unicodedata.is_normalized("NFC", Path(NOTES).read_text("utf-8"))
 
 
-def never(prompt: Prompt) -> bool:
-    raise AssertionError("no grader model is asked")
+class GraderBench:
+    """A bench whose one grader model is simulated and never wrong."""
+
+    def __init__(self, grader: SimulatedAdapter) -> None:
+        self._grader = grader
+
+    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
+        return read(self._grader.complete(prompt).text)
+
+    def answer_of(self, judge: str) -> str:
+        raise AssertionError(f"{judge} is not asked")
 
 
-def test_bm25_finds_most_notes_but_not_all() -> None:
+def test_bm25_finds_most_notes_but_not_all(bench) -> None:
     retrieval, queries = task("personal_rag_retrieval"), cases("personal_rag_retrieval", "personal-93")
     hits = 0
     for case in queries:
-        grades = {g.grader: g for g in grade_answer(retrieval, case, retrieve(case.inputs), never)}
+        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), bench())}
         hits += grades["hit_at_3"].passed is True
     assert 0.6 <= hits / len(queries) < 1.0
+
+
+def ranked(retrieval: TaskConfig, case: EvalCase) -> Subject:
+    return Subject(retrieval, case, Completion("answered", retrieve(case.inputs)))
 
 
 def judge(accuracy: float) -> SimulatedAdapter:
@@ -281,10 +297,8 @@ def verdicts(marked: TaskConfig, of: list[EvalCase], *, accuracy: float) -> Coun
     adapter, grader, ends = judge(accuracy), judge(1.0), Counter[str]()
     for case in of:
         completion = adapter.complete(answer_prompt(marked, case))
-        grades = grade_answer(
-            marked, case, completion.text, lambda prompt: read_verdict(grader.complete(prompt).text)
-        )
-        ends[decide_outcome(marked, completion, grades).verdict] += 1
+        subject = Subject(marked, case, completion)
+        ends[decide_outcome(subject, grade_answer(subject, GraderBench(grader))).verdict] += 1
     return ends
 
 

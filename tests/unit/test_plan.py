@@ -70,7 +70,7 @@ def test_every_sample_costs_as_much_again() -> None:
 def test_grading_is_part_of_the_costs_once_probably_and_for_every_finding_at_worst() -> None:
     marked = task(scoring=MODEL)
     bare = make_plan(marked, CASES, [judge("a")])
-    graded = make_plan(marked, CASES, [judge("a")], grader=judge("g"))
+    graded = make_plan(marked, CASES, [judge("a")], graders={"g": judge("g")})
     verdicts = [verdict_prompt(marked, case, "x" * (4 * n)) for n, case in enumerate(CASES.cases, start=1)]
     assert {prompt.max_tokens for prompt in verdicts} == {VERDICT_TOKENS}
     assert graded.estimate_usd - bare.estimate_usd == sum(estimate_usd(judge(), v) for v in verdicts)

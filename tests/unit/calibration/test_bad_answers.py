@@ -7,13 +7,13 @@ import pytest
 
 from evalq.calibration.bad_answers import UNKNOWN, Trial, make_trial, may_be_right
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.graders import HitAtK
+from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
 from evalq.grading.marking import decide_outcome, grade_answer
+from evalq.grading.subject import Bench, Subject
 from evalq.providers.simulated import SimulatedAdapter
 from evalq.question import answer_prompt
-from evalq.records import Prompt
 
 
 def task(rule: Any = "exact_match", **fields: Any) -> TaskConfig:
@@ -34,20 +34,17 @@ RANKED = [case(f"r{at}", {"relevant": [f"doc-{at:02}-x"]}) for at in range(4)]
 RANKING = task(scoring=None, graders=[HitAtK(type="hit_at_k", k=3)])
 
 
-def verdicts(trial: Trial, asked: TaskConfig) -> dict[str, set[str]]:
+def verdicts(trial: Trial, asked: TaskConfig, bench: Bench) -> dict[str, set[str]]:
     """What the task's own grader makes of what the simulated judges really say."""
     found: dict[str, set[str]] = {}
     for judge in trial.judges():
         for one in trial.cases:
             completion = SimulatedAdapter(judge, {}).complete(answer_prompt(asked, one))
-            grades = grade_answer(asked, one, completion.text, decide) if completion.is_answer else []
-            outcome = decide_outcome(asked, completion, grades)
+            subject = Subject(asked, one, completion)
+            grades = grade_answer(subject, bench) if completion.is_answer else []
+            outcome = decide_outcome(subject, grades)
             found.setdefault(judge.name, set()).add(outcome.error_kind or outcome.verdict)
     return found
-
-
-def decide(prompt: Prompt) -> bool:
-    raise AssertionError("no grader model is asked here")
 
 
 @pytest.mark.parametrize(
@@ -60,11 +57,11 @@ def decide(prompt: Prompt) -> bool:
     ],
 )
 def test_no_bad_answer_passes_an_honest_grader(
-    asked: TaskConfig, cases: list[EvalCase], of_unknown: str
+    asked: TaskConfig, cases: list[EvalCase], of_unknown: str, bench
 ) -> None:
     trial = make_trial(asked, cases)
     assert len(trial.cases) == 3
-    assert verdicts(trial, asked) == {
+    assert verdicts(trial, asked, bench()) == {
         "bad-empty": {"empty"},
         "bad-unknown": {of_unknown},
         "bad-other-case": {"failed"},

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -8,13 +9,13 @@ from evalq.errors import InputError, UngradableAnswer
 from evalq.grading.judge_model import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
 from evalq.grading.marking import decide_outcome, grade_answer
 from evalq.grading.rubrics import RUBRICS
-from evalq.records import Completion, Grade, Prompt
+from evalq.grading.subject import Subject
+from evalq.records import Completion, Grade
 
 CASE = EvalCase(
     id="c", inputs={"sources": "[A] x {curly}\n\n[B] y"}, expected={"any_of": ["x"], "answer": "x"}
 )
 NEGATIVE = EvalCase(id="n", inputs={"sources": "…"}, expected_type="negative")
-ANSWERED = Completion("answered", "x")
 
 
 def task(**scoring: object) -> TaskConfig:
@@ -29,58 +30,53 @@ def task(**scoring: object) -> TaskConfig:
 MODEL = task(mode="llm_judge", judge_model="g", rubric="knowledge_audit")
 
 
-def never(prompt: Prompt) -> bool:
-    raise AssertionError("the grader model must not be asked")
+def subject(task: TaskConfig, case: EvalCase, answer: str = "x") -> Subject:
+    return Subject(task, case, Completion("answered", answer))
 
 
-def says(*verdicts: str):
-    replies = iter(verdicts)
-    return lambda prompt: read_verdict(next(replies))
-
-
-def test_checks_never_ask_a_model() -> None:
-    [grade] = grade_answer(task(mode="strict_substring"), CASE, '["x"]', never)
+def test_checks_never_ask_a_model(bench) -> None:
+    [grade] = grade_answer(subject(task(mode="strict_substring"), CASE, '["x"]'), bench())
     assert (grade.grader, grade.passed) == ("strict_substring", True)
 
 
-def test_one_valid_finding_passes_a_positive_case() -> None:
-    [grade] = grade_answer(MODEL, CASE, '["a", "b", "c"]', says("INVALID", "VALID"))
+def test_one_valid_finding_passes_a_positive_case(bench) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a", "b", "c"]'), bench("INVALID", "VALID"))
     assert (grade.passed, grade.reason) == (True, "finding 2 of 3 is VALID")
 
 
-def test_no_valid_finding_fails_a_positive_case() -> None:
-    [grade] = grade_answer(MODEL, CASE, '["a"]', says("INVALID"))
+def test_no_valid_finding_fails_a_positive_case(bench) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), bench("INVALID"))
     assert (grade.passed, grade.reason) == (False, "no VALID finding among 1")
 
 
-def test_the_grader_is_not_asked_about_empty_or_negative_answers() -> None:
-    assert grade_answer(MODEL, CASE, "[]", never)[0].passed is False
-    assert grade_answer(MODEL, NEGATIVE, "[]", never)[0].passed is True
-    assert grade_answer(MODEL, NEGATIVE, "[1]", never)[0].passed is False
+def test_the_grader_is_not_asked_about_empty_or_negative_answers(bench) -> None:
+    assert grade_answer(subject(MODEL, CASE, "[]"), bench())[0].passed is False
+    assert grade_answer(subject(MODEL, NEGATIVE, "[]"), bench())[0].passed is True
+    assert grade_answer(subject(MODEL, NEGATIVE, "[1]"), bench())[0].passed is False
 
 
 @pytest.mark.parametrize("answer", ["not json", json.dumps(["f"] * (MAX_FINDINGS + 1))])
-def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str) -> None:
-    [grade] = grade_answer(MODEL, CASE, answer, never)
+def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str, bench) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, answer), bench())
     assert grade.passed is None
-    outcome = decide_outcome(MODEL, ANSWERED, [grade])
+    outcome = decide_outcome(subject(MODEL, CASE), [grade])
     assert (outcome.verdict, outcome.error_kind) == ("errored", "ungradable")
 
 
-def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail() -> None:
-    [grade] = grade_answer(MODEL, CASE, '["a"]', says("It is VALID because…"))
-    assert decide_outcome(MODEL, ANSWERED, [grade]).verdict == "errored"
+def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(bench) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), bench("It is VALID because…"))
+    assert decide_outcome(subject(MODEL, CASE), [grade]).verdict == "errored"
 
 
-def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules() -> None:
+def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(bench) -> None:
     whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
-    assert grade_answer(whole, CASE, "x", says("VALID"))[0].passed is True
-    assert "Answer:\nx\n" in verdict_prompt(whole, CASE, "x").user
+    assert grade_answer(subject(whole, CASE, "x"), bench("VALID"))[0].passed is True
+    assert re.search(r"Answer:\n<answer-(\w+)>\nx\n</answer-\1>\n", verdict_prompt(whole, CASE, "x").user)
 
 
 @pytest.mark.parametrize("state", ["empty", "refused", "blocked", "truncated", "malformed"])
 def test_what_is_no_answer_is_errored_by_its_state(state) -> None:
-    outcome = decide_outcome(MODEL, Completion(state, ""), [])
+    outcome = decide_outcome(Subject(MODEL, CASE, Completion(state, "")), [])
     assert (outcome.verdict, outcome.error_kind) == ("errored", state)
 
 
@@ -122,36 +118,36 @@ RETRIEVAL = TaskConfig(
 QUERY = EvalCase(id="q", inputs={"query": "?"}, expected={"relevant": ["n2"]})
 
 
-def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id() -> None:
-    grades = grade_answer(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]', never)
+def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(bench) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]'), bench())
     assert [(g.grader, g.passed, g.score) for g in grades] == [
         ("hit_at_1", False, 0.0),
         ("hit_at_3", True, 1.0),
         ("mrr", True, 0.5),
     ]
-    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "passed"
+    assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "passed"
 
 
-def test_a_ranking_without_a_relevant_id_fails() -> None:
-    grades = grade_answer(RETRIEVAL, QUERY, "[]", never)
+def test_a_ranking_without_a_relevant_id_fails(bench) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, "[]"), bench())
     assert [g.score for g in grades] == [0.0, 0.0, 0.0]
-    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "failed"
+    assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "failed"
 
 
 @pytest.mark.parametrize("answer", ["[1, 2]", "note-1"])
-def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str) -> None:
-    grades = grade_answer(RETRIEVAL, QUERY, answer, never)
+def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str, bench) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, answer), bench())
     assert [(g.grader, g.passed) for g in grades] == [("hit_at_1", None), ("hit_at_3", None), ("mrr", None)]
-    assert decide_outcome(RETRIEVAL, ANSWERED, grades).verdict == "errored"
+    assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "errored"
 
 
 @pytest.mark.parametrize(("threshold", "verdict"), [(0.5, "passed"), (0.6, "failed")])
 def test_the_weighted_score_must_reach_the_threshold(threshold: float, verdict: str) -> None:
     strict = RETRIEVAL.model_copy(update={"pass_threshold": threshold})
     grades = [Grade("a", True, 1.0, weight=1.0), Grade("b", True, 0.0, weight=1.0, required=False)]
-    assert decide_outcome(strict, ANSWERED, grades).verdict == verdict
+    assert decide_outcome(subject(strict, QUERY), grades).verdict == verdict
 
 
 def test_graders_without_weight_reach_no_threshold() -> None:
-    strict = RETRIEVAL.model_copy(update={"pass_threshold": 0.0})
-    assert decide_outcome(strict, ANSWERED, [Grade("a", True, 1.0, weight=0.0)]).verdict == "failed"
+    strict = RETRIEVAL.model_copy(update={"pass_threshold": 0.1})
+    assert decide_outcome(subject(strict, QUERY), [Grade("a", True, 1.0, weight=0.0)]).verdict == "failed"

@@ -91,7 +91,7 @@ def test_the_list_has_a_sign_for_each_judge_and_the_input_on_one_line(case: Case
     row = _line(output, "case-017")
     assert "✓     ✗     !" in row
     assert 'Source A: "Launched in 2021" Source B' in row
-    assert "✓ passed   ✗ failed   ! not graded   · no answer yet" in output
+    assert "✓ passed   ✗ failed   ! not graded   ? waits for review   · no answer yet" in output
 
 
 def test_names_are_as_long_as_telling_them_apart_needs(case: CaseView, show: Show) -> None:
