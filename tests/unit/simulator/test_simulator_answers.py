@@ -193,7 +193,7 @@ GRADERS = [
     {"type": "rubric", "rubric": "Is it right?", "models": ["a", "b"]},
     {"type": "criteria", "criteria": "documentation"},
     {"type": "categorical", "rubric": "What is it?", "categories": ["no", "yes"], "pass_categories": ["yes"]},
-    {"type": "boolean", "question": "Is {answer} right?"},
+    {"type": "boolean", "question": "Is {answer} right for {q}?"},
 ]
 
 
