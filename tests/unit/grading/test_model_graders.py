@@ -99,14 +99,14 @@ def test_an_answer_too_long_to_be_read_is_an_error_and_asks_nobody(grader, bench
 @pytest.mark.parametrize(
     ("grader", "reply", "reason"),
     [
-        (VERDICT, '{"reason": "it does", "verdict": "VALID"}', "VALID: it does"),
+        (VERDICT, '{"reason": "it does", "verdict": "VALID"}', "says VALID: it does"),
         (RUBRIC, "SCORE=2 REASON=too brief", "scores 2 of 5: too brief"),
         (
             CRITERIA_OF_TWO,
             '{"reason": "dull", "scores": {"truth": 5, "style": 2}}',
             "mean 4.25 of 5 (truth 5, style 2): dull",
         ),
-        (CATEGORICAL, "CATEGORY=part REASON=no city", "part: no city"),
+        (CATEGORICAL, "CATEGORY=part REASON=no city", "category part: no city"),
     ],
 )
 def test_a_grade_says_why(grader, reply: str, reason: str, bench) -> None:

@@ -1,5 +1,6 @@
 """Two answers are compared in both orders; what only the order decided is a tie that says so."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_result_passes_by_what_is_asked_of_it(replies, score, not_worse: bool,
 
 def test_a_grader_moved_by_the_order_is_told_on(bench) -> None:
     grade = graded(bench, "A", "A")
-    assert grade.reason == "tie, since it prefers the first answer in either order: r"
+    assert grade.reason == "tie against other, since the first answer is preferred in either order: r"
     assert grade.details["members"][0]["position"] == "first"
     assert grade.details["members"][0]["replies"] == ["A", "A"]
 
@@ -94,6 +95,12 @@ def test_a_judge_compared_with_itself_ties_and_nobody_is_asked(bench) -> None:
 
 def test_an_opponent_without_an_answer_is_an_error(bench) -> None:
     assert graded(bench, against="nobody").passed is None
+
+
+def test_a_case_without_a_reference_is_an_error(bench) -> None:
+    bare = replace(subject(against="reference"), case=EvalCase(id="c", inputs={}))
+    [grade] = grade_answer(bare, bench())
+    assert (grade.passed, grade.reason) == (None, "the case has no expected.answer to compare with")
 
 
 def test_a_reply_to_one_order_alone_is_an_error(bench) -> None:

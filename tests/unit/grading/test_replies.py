@@ -129,6 +129,7 @@ def test_a_reason_that_quotes_a_separator_ends_no_line(separator: str) -> None:
 @pytest.mark.parametrize(
     ("form", "reply"),
     [
+        (verdict_form(), '{"reason": "r", "verdict": "valid"}'),
         (CATEGORY, "CATEGORY=Good REASON=r"),
         (CATEGORY, '{"reason": "r", "category": ["good"]}'),
         (boolean_form(), "ANSWER=MAYBE REASON=r"),
