@@ -22,6 +22,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("evalq.cli.steering:cancel", "Stop a bake-off for good; what is stored stays."),
     "runs": ("evalq.cli.inspect:runs", "List the bake-offs."),
     "inspect": ("evalq.cli.inspect:inspect", "Look into a bake-off: its table, its cases, its failures."),
+    "score": ("evalq.cli.score:score", "Grade stored answers again; no judge is asked."),
+    "replay": ("evalq.cli.replay:replay", "Look at one stored answer again: its prompt, its grades."),
+    "cache": ("evalq.cli.score:cache", "Look after the verdicts that grader models gave."),
     "frontier": ("evalq.cli.portfolio:frontier", "Set dollars against quality over several tasks."),
     "holdout": ("evalq.cli.holdout:holdout", "Freeze holdout sets, list the looks at them, verify that log."),
     "calibrate": (
