@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalq.grading.code import mark_function_output
+from evalq.grading.model_graders import mark_by_models
+from evalq.grading.pairwise import mark_pairwise
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
 from evalq.grading.subject import Bench, Mark, Subject
 
@@ -20,4 +22,10 @@ CHECKS: Mapping[str, Check] = {
 
 EXAMINATIONS: Mapping[str, Examination] = {
     "function_output": mark_function_output,
+    "boolean": mark_by_models,
+    "categorical": mark_by_models,
+    "criteria": mark_by_models,
+    "pairwise": mark_pairwise,
+    "rubric": mark_by_models,
+    "verdict": mark_by_models,
 }

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
 __all__ = ["FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Mrr"]
@@ -19,5 +20,5 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    FunctionOutput | HitAtK | Mrr, Field(discriminator="type"), BeforeValidator(_spelled)
+    FunctionOutput | HitAtK | Mrr | ModelGraders, Field(discriminator="type"), BeforeValidator(_spelled)
 ]
