@@ -46,7 +46,9 @@ def _stand_in(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
     if name in known and known[name].provider == "simulated":
         return known[name]
     grader = known[SIMULATED_GRADER]
-    return grader.model_copy(update={"model": f"{grader.model} as {name}"}) if is_member else grader
+    if not is_member:
+        return grader
+    return grader.model_copy(update={"name": f"{grader.name}-{name}", "model": f"{grader.model} as {name}"})
 
 
 def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
