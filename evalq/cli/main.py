@@ -37,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "kappa": ("evalq.cli.compare:kappa", "Say which runs err alike."),
     "power": ("evalq.cli.power:power", "Say how many cases it takes to see a difference, before spending."),
+    "transpile": (
+        "evalq.cli.transpile:transpile",
+        "Turn an EVAL.yaml of agentv into the evals.json of skill-creator.",
+    ),
     "judges": ("evalq.cli.judges:judges", "List the judges one can name."),
     "keys": ("evalq.cli.keys:keys", "Keep provider keys in a file only you can read."),
     "verify": ("evalq.cli.verify:verify", "Check judges against their own past, or with one real call."),
