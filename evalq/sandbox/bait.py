@@ -57,14 +57,15 @@ class Bait:
                 found.append(str(folder))
         return found
 
-    def left_processes(self, token: str) -> list[int]:
-        """The processes of this machine that carry the token on their command line."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if token.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-        return found
+
+def processes_with(token: str) -> list[int]:
+    """The processes of this machine that carry the token on their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if token.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 @contextlib.contextmanager

@@ -36,8 +36,8 @@ def run(
 ) -> ProgramRun:
     """Make the program's calls and say what came of each; whatever the code does is a result.
 
-    Raises UngradableAnswer when the sandbox could not be set up, or broke: our fault, which says nothing of the
-    code. Refused: there is no bubblewrap on the PATH of `environ`; nothing of that goes inside.
+    Raises UngradableAnswer when the sandbox could not be set up, or broke: our fault, and no word
+    about the code. Refused: there is no bubblewrap on the PATH of `environ`; nothing of that goes inside.
     """
     reason = ""
     for attempt in range(_START_TRIES):
