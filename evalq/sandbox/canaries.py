@@ -87,7 +87,7 @@ def check_ordinary_code(run: Run) -> str:
 
 def try_escape(escape: Escape, bait: Bait, run: Run) -> Finding:
     """Try one escape."""
-    token = f"evalq-canary-{secrets.token_hex(8)}"
+    token = f"{bait.name}-{secrets.token_hex(8)}"
     told = bait.described(token)
     calls = (Call((told, False)), Call((told, True))) if escape.is_followed else (Call((told,)),)
     started = time.monotonic()
@@ -191,7 +191,7 @@ ESCAPES: tuple[Escape, ...] = (
     Escape("filling tmp", "write 128 MB to /tmp", "fill_tmp", _at_most(_MOST_TMP_MB)),
     Escape(
         "kill of the parent",
-        "kill parent, process 1, one outside, all",
+        "kill it, one outside, all, by every signal",
         "kill_parent",
         _killed_no_one,
         is_followed=True,

@@ -33,6 +33,8 @@ _FIND = "/usr/bin/find"
 
 def main() -> None:
     """Read the request, make the calls, and answer behind the nonce."""
+    # The first process of a namespace gets only the signals it has a handler for; Python brings one for this.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     request = json.loads(_read(0, int(_read(0, 10))))
     _limit(request["limits"], is_strict=request["owns_processes"])
     if not request["is_filtered"]:
@@ -124,15 +126,22 @@ def _end_all(child: int, owns_processes: bool) -> int:
 def _sweep(owns_files: bool) -> None:
     """Remove what a call left in the sandbox's own folders, as far as a second goes."""
     for folder in _FOLDERS if owns_files and os.getpid() == 1 else ():
-        with os.scandir(folder) as entries:
-            is_empty = next(entries, None) is None
-        if not is_empty and (sweeper := os.fork()) == 0:
-            signal.alarm(1)
-            with contextlib.suppress(OSError):
-                os.execv(_FIND, (_FIND, folder, "-mindepth", "1", "-delete"))  # noqa: S606 - no shell
-            os._exit(1)
-        elif not is_empty:
-            os.waitpid(sweeper, 0)
+        with contextlib.suppress(OSError):
+            os.chmod(folder, 0o1777)  # noqa: PTH101, S103 - pathlib costs more than all of this
+            with os.scandir(folder) as entries:
+                is_empty = next(entries, None) is None
+            if not is_empty:
+                _empty(folder)
+
+
+def _empty(folder: str) -> None:
+    sweeper = os.fork()
+    if sweeper == 0:
+        signal.alarm(1)
+        with contextlib.suppress(OSError):
+            os.execv(_FIND, (_FIND, folder, "-mindepth", "1", "-delete"))  # noqa: S606 - no shell
+        os._exit(1)
+    os.waitpid(sweeper, 0)
 
 
 def _rest(pipe: int, room: int) -> bytes:
@@ -147,6 +156,7 @@ def _rest(pipe: int, room: int) -> bytes:
 def _answer(request: dict[str, Any], call: Any, said: int, output: int) -> NoReturn:
     """The child: without our pipes, within the limits, it makes the call and says what came of it."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     null = os.open(os.devnull, os.O_RDONLY)
     for pipe, place in ((null, 0), (output, 1), (output, 2), (said, _SAID)):
         os.dup2(pipe, place)

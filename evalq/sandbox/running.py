@@ -24,7 +24,7 @@ from evalq.sandbox.seccomp import filter_program
 _START_S = 15.0
 _START_TRIES = 3
 _PAUSE_S = 0.2
-_MARGIN_S = 0.5
+_MARGIN_S = 3.0
 
 
 def run(

@@ -8,6 +8,7 @@ from evalq.sandbox.seccomp import denied_calls, filter_program
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
 CLONE = {"x86_64": 56, "aarch64": 220}
+PRLIMIT = {"x86_64": 302, "aarch64": 261}
 
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
 
@@ -51,6 +52,12 @@ def test_a_thread_may_be_started_and_a_namespace_may_not(machine: str) -> None:
     assert verdict(machine, CLONE[machine], 0x3D0F00) == ALLOWED
     assert verdict(machine, CLONE[machine], 0x10000000) == refused(errno.EPERM)
     assert verdict(machine, 435) == refused(errno.ENOSYS)
+
+
+@machines
+def test_limits_may_be_set_for_oneself_and_for_no_one_else(machine: str) -> None:
+    assert verdict(machine, PRLIMIT[machine], 0) == ALLOWED
+    assert verdict(machine, PRLIMIT[machine], 1) == refused(errno.EPERM)
 
 
 @machines
