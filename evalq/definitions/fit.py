@@ -38,6 +38,8 @@ def _checks(task: TaskConfig) -> Iterator[Check]:
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
     if any(isinstance(grader, HitAtK | Mrr) for grader in task.graders):
         yield _has_relevant
+    if task.scoring is None and not task.graders:
+        yield _has_graders
     yield from grader_checks(task.graders)
     yield fits_own_graders
 
@@ -69,6 +71,12 @@ def _has_finding(case: EvalCase) -> tuple[str, str] | None:
         return None
     remedy = 'add expected: {any_of: ["…"]}, or expected_type: negative where nothing is to be found'
     return "a positive case needs expected.any_of, a list of texts", remedy
+
+
+def _has_graders(case: EvalCase) -> tuple[str, str] | None:
+    if case.graders:
+        return None
+    return "nothing marks its answers: neither the task nor the case has graders", "add graders: to the case"
 
 
 def _has_relevant(case: EvalCase) -> tuple[str, str] | None:

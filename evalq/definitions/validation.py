@@ -203,12 +203,18 @@ def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
     """The type under `part`, and whether the part is in the file: the tag that chose among models is not."""
     annotation = _bare(annotation)
     if _is_model(annotation):
-        field = annotation.model_fields.get(part)
+        field = _field(annotation, part)
         return (field.annotation if field else None), True
     if get_origin(annotation) in (list, dict):
         return get_args(annotation)[-1], True
     chosen = [model for model in get_args(annotation) if part in _tags(model)]
     return (chosen[0], False) if chosen else (None, True)
+
+
+def _field(model: Any, part: str | int) -> Any:
+    """The model's field of this name; files may have another for it, such as `assert`."""
+    fields = model.model_fields
+    return fields.get(part) or next((field for field in fields.values() if field.alias == part), None)
 
 
 def _bare(annotation: Any) -> Any:

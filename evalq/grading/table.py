@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalq.grading.decision import mark_decision
 from evalq.grading.model_graders import mark_by_models
 from evalq.grading.pairwise import mark_pairwise
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
@@ -15,6 +16,7 @@ Examination = Callable[[Any, Subject, Bench], Mark]
 """Needs more than the answer: a grader model, or another judge's answer."""
 
 CHECKS: Mapping[str, Check] = {
+    "decision": mark_decision,
     "hit_at_k": mark_hit_at_k,
     "mrr": mark_mrr,
 }
