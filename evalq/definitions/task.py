@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.definitions.definition import NAME_PATTERN, Definition
-from evalq.definitions.graders import GraderConfig
+from evalq.definitions.graders import GraderConfig, HitAtK, Mrr
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
 ScorerMode = Literal["llm_judge", "strict_substring"]
@@ -31,7 +31,7 @@ class ScoringConfig(Definition):
 
 
 class TaskConfig(Definition):
-    """One `tasks/NAME.yaml`."""
+    """One `tasks/NAME.yaml`; without scoring and graders of its own it leaves marking to its cases."""
 
     name: str = Field(pattern=NAME_PATTERN)
     description: str = ""
@@ -44,15 +44,14 @@ class TaskConfig(Definition):
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
 
-    @model_validator(mode="after")
-    def _something_marks_the_answers(self) -> Self:
-        if self.scoring is None and not self.graders:
-            raise ValueError("nothing marks the answers; add a scoring: block or a graders: list")
-        return self
+    @property
+    def marks_every_answer(self) -> bool:
+        """False when marking is left to the cases."""
+        return self.scoring is not None or bool(self.graders)
 
     @property
     def answer_form(self) -> Literal["text", "findings", "ranking"]:
         """The form an answer takes: a list of findings, a ranking of ids, or plain text."""
         if self.scoring is None:
-            return "ranking"
+            return "ranking" if any(isinstance(grader, HitAtK | Mrr) for grader in self.graders) else "text"
         return "findings" if self.scoring.pass_rule == FINDINGS_RULE else "text"

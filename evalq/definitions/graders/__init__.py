@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
@@ -17,4 +18,4 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-GraderConfig = Annotated[HitAtK | Mrr, Field(discriminator="type"), BeforeValidator(_spelled)]
+GraderConfig = Annotated[CheckConfig, Field(discriminator="type"), BeforeValidator(_spelled)]
