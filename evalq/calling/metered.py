@@ -94,7 +94,8 @@ class Meter:
 def question_key(prompt: Prompt, judge: JudgeConfig) -> str:
     """Names a question to a judge: equal for every attempt, on whichever worker."""
     about = prompt.about
-    parts = (judge.gate, about.task, about.case_id, str(about.sample), prompt.system, prompt.user)
+    said = [f"{turn.role}: {turn.text}" for turn in prompt.turns]
+    parts = (judge.gate, about.task, about.case_id, str(about.sample), prompt.system, *said, prompt.user)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 

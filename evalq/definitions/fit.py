@@ -1,21 +1,18 @@
 """Whether a task and an evalset fit: every name a template uses is there, and what the grading needs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
-from evalq.definitions.graders import GraderConfig
+from evalq.definitions.grader_fit import Check, fits_own_graders, grader_checks, has_input
 from evalq.definitions.graders.expectation import is_text, is_texts
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
-from evalq.definitions.validation import near
 from evalq.errors import Problem
 
 RUBRIC_NAMES = ("sources", "finding_json", "answer", "expected")
 MAX_CASES = 10
 NOTHING_MARKS = "nothing marks the answers"
-
-Check = Callable[[EvalCase], tuple[str, str] | None]  # message and remedy, or None when the case is fine
 
 
 def check_fit(task: TaskConfig, loaded: LoadedEvalSet) -> list[Problem]:
@@ -37,23 +34,19 @@ def _misfits(check: Check, loaded: LoadedEvalSet) -> list[Problem]:
 
 def _checks(task: TaskConfig) -> Iterator[Check]:
     yield from (_asks_for(name) for name in check_template(task.user_template))
-    yield from (_has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
+    yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    yield from (_suffices(grader) for grader in task.graders)
-    yield _suffices_for_its_own
+    yield from grader_checks(task.graders)
+    yield fits_own_graders
     if not task.marks_every_answer:
         yield _is_marked
 
 
-def _suffices(grader: GraderConfig) -> Check:
-    """The case says what one of the task's graders needs to know."""
-    return lambda case: grader.lack(case.expected or {})
-
-
-def _suffices_for_its_own(case: EvalCase) -> tuple[str, str] | None:
-    lacks = (grader.lack(case.expected or {}) for grader in case.graders)
-    return next((lack for lack in lacks if lack is not None), None)
+def _asks_for(name: str) -> Check:
+    """A case that brings its own conversation does not need the task's template."""
+    asks = has_input(name, "user_template")
+    return lambda case: None if case.messages else asks(case)
 
 
 def _is_marked(case: EvalCase) -> tuple[str, str] | None:
@@ -68,23 +61,6 @@ def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
     if scoring is None or scoring.mode != "llm_judge" or names_builtin_rubric(scoring.rubric or ""):
         return ()
     return (name for name in check_template(scoring.rubric or "") if name not in RUBRIC_NAMES)
-
-
-def _asks_for(name: str) -> Check:
-    """A case that brings its own conversation does not need the task's template."""
-    has_input = _has_input(name, "user_template")
-    return lambda case: None if case.messages else has_input(case)
-
-
-def _has_input(name: str, template: str) -> Check:
-    def check(case: EvalCase) -> tuple[str, str] | None:
-        if name in case.inputs:
-            return None
-        hint = near(name, case.inputs)
-        remedy = f"add {name} to the case's inputs, or change the template" + (f"; {hint}" if hint else "")
-        return f"{template} uses {{{name}}}, which is not among the inputs", remedy
-
-    return check
 
 
 def _has_answer(case: EvalCase) -> tuple[str, str] | None:

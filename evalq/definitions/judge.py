@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat
 
+from evalq.definitions.definition import is_unset
 from evalq.definitions.judged import Dollars, Judged, Price, Share
 from evalq.definitions.simulation import Latency, Misbehaviour, SimulatedJudge
 
@@ -89,7 +90,8 @@ class GoogleJudge(ModelJudge):
 class HttpJudge(Judged):
     """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
-    `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply.
+    `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply, so is
+    `tool_calls` for systems that say which tools they used.
     """
 
     provider: Literal["http"]
@@ -99,6 +101,7 @@ class HttpJudge(Judged):
     headers_env: dict[str, str] = Field(default={})
     body: Any = Field(default={"input": "{user}"})
     answer: str = "$.answer"
+    tool_calls: str | None = Field(default=None, exclude_if=is_unset)
     deadline_s: Deadline = 60.0
 
     @property

@@ -53,5 +53,6 @@ class TaskConfig(Definition):
     def answer_form(self) -> Literal["text", "findings", "ranking"]:
         """The form an answer takes: a list of findings, a ranking of ids, or plain text."""
         if self.scoring is None:
-            return "ranking" if any(isinstance(grader, HitAtK | Mrr) for grader in self.graders) else "text"
+            is_ranked = any(isinstance(grader, HitAtK | Mrr) for grader in self.graders)
+            return "ranking" if is_ranked else "text"
         return "findings" if self.scoring.pass_rule == FINDINGS_RULE else "text"

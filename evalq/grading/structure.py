@@ -9,7 +9,7 @@ from evalq.definitions.definition import ABSENT
 from evalq.definitions.graders.numbers import is_number
 from evalq.definitions.json_paths import dotted_parts
 from evalq.definitions.matchers import MATCHERS, has_matcher, matcher_in, parts_of
-from evalq.grading.json_answers import same_json
+from evalq.grading.comparators import equals
 from evalq.grading.places import Place, absent_places, entries, entry, is_named
 from evalq.grading.recognition import is_datetime, is_email, is_uuid
 from evalq.grading.search import Search
@@ -93,7 +93,7 @@ class _Comparison:
             yield from self._compare_fields(expected, actual, place)
         elif isinstance(expected, list) and isinstance(actual, list):
             yield from self._compare_entries(expected, actual, place)
-        elif not same_json(expected, actual) and (why := self._objection(expected, actual)):
+        elif not equals(expected, actual) and (why := self._objection(expected, actual)):
             yield _difference(place, expected, actual, why)
 
     def _compare_fields(

@@ -7,7 +7,7 @@ from typing import Any
 from evalq.definitions.definition import ABSENT
 from evalq.definitions.graders.tools import ExpectedCall
 from evalq.definitions.json_paths import value_at
-from evalq.grading.json_answers import same_json
+from evalq.grading.comparators import equals
 from evalq.records import ToolCall
 
 
@@ -93,13 +93,12 @@ def _have_args(expected: Mapping[str, Any], actual: Mapping[str, Any], how: str 
     if isinstance(how, list):
         wanted = {path: value_at(dict(expected), path) for path in how}
         return all(
-            value is ABSENT or same_json(value, value_at(dict(actual), path))
-            for path, value in wanted.items()
+            value is ABSENT or equals(value, value_at(dict(actual), path)) for path, value in wanted.items()
         )
     if how == "exact":
-        return same_json(dict(expected), dict(actual))
+        return equals(dict(expected), dict(actual))
     few, many = (expected, actual) if how == "superset" else (actual, expected)
-    return all(key in many and same_json(value, many[key]) for key, value in few.items())
+    return all(key in many and equals(value, many[key]) for key, value in few.items())
 
 
 def _assigned(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> dict[int, int]:

@@ -55,7 +55,7 @@ def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
 def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
     """What one call will probably cost: about four characters a token, an answer of usual length."""
     rates = _rates(judge) or _FREE
-    size = (len(prompt.system) + len(prompt.user)) // 4
+    size = (len(prompt.system) + sum(len(turn.text) for turn in prompt.turns) + len(prompt.user)) // 4
     answer = min(prompt.max_tokens // 5, _USUAL_OUTPUT_TOKENS)
     return (rates.input.at(size) * size + rates.output.at(size) * answer) / MILLION
 

@@ -19,6 +19,7 @@ _COPIES = ("n", "candidate_count")
 def input_bound(judge: JudgeConfig, prompt: Prompt) -> int:
     """No tokenizer makes more tokens than there are UTF-8 bytes; parameters and a schema are read too."""
     size = len(prompt.system.encode()) + len(prompt.user.encode()) + _OVERHEAD_TOKENS
+    size += sum(len(turn.text.encode()) + _OVERHEAD_TOKENS for turn in prompt.turns)
     if prompt.reply_schema is not None:
         size += _json_bytes(prompt.reply_schema) + _SCHEMA_OVERHEAD_TOKENS
     if isinstance(judge, ModelJudge) and judge.params:

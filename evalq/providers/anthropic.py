@@ -26,6 +26,7 @@ from evalq.providers.reading import (
     tokens,
 )
 from evalq.providers.refusals import request_id
+from evalq.providers.tools import state_with_tools, tool_calls
 from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
 
@@ -83,15 +84,16 @@ def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(response.content)
     content = read_list(body, "content")
-    text = joined_text(content)
+    text, calls = joined_text(content), tool_calls(content)
     return Completion(
-        _state(text, body),
+        state_with_tools(_state(text, body), calls),
         shown(text, content),
         _usage(an_account(body.get("usage"))),
         latency_ms,
         model=a_name(body.get("model")),
         request_id=request_id(response.headers),
         rate_hints=rate_hints(response.headers, _LIMITS),
+        tool_calls=calls,
     )
 
 

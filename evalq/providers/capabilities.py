@@ -30,7 +30,7 @@ def anthropic_body(judge: AnthropicJudge, prompt: Prompt) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": judge.model,
         "max_tokens": prompt.max_tokens,
-        "messages": [{"role": "user", "content": prompt.user}],
+        "messages": _messages(prompt),
         "system": prompt.system or None,
     }
     if prompt.reply_schema and takes_schema(judge):
@@ -43,7 +43,7 @@ def openai_body(judge: OpenAIJudge | XaiJudge, prompt: Prompt) -> dict[str, Any]
     system = [{"role": "system", "content": prompt.system}] if prompt.system else []
     body: dict[str, Any] = {
         "model": judge.model,
-        "messages": [*system, {"role": "user", "content": prompt.user}],
+        "messages": [*system, *_messages(prompt)],
         "max_completion_tokens" if is_openai(judge) else "max_tokens": prompt.max_tokens,
         "temperature": prompt.temperature if takes_temperature(judge) else None,
     }
@@ -64,6 +64,21 @@ def google_config(judge: GoogleJudge, prompt: Prompt) -> dict[str, Any]:
         config["response_mime_type"] = "application/json"
         config["response_json_schema"] = dict(prompt.reply_schema)
     return _sent(config, judge.params)
+
+
+def google_contents(prompt: Prompt) -> Any:
+    """The conversation as generateContent takes it; a lone question is its text."""
+    if not prompt.turns:
+        return prompt.user
+    said = [*((turn.role, turn.text) for turn in prompt.turns), ("user", prompt.user)]
+    roles = {"user": "user", "assistant": "model"}
+    return [{"role": roles[role], "parts": [{"text": text}]} for role, text in said]
+
+
+def _messages(prompt: Prompt) -> list[dict[str, str]]:
+    """What was said before, then the question, as OpenAI and Anthropic write it."""
+    said = [{"role": turn.role, "content": turn.text} for turn in prompt.turns]
+    return [*said, {"role": "user", "content": prompt.user}]
 
 
 def takes_temperature(judge: ModelJudge) -> bool:

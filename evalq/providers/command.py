@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from evalq.definitions.judge import CommandJudge
 from evalq.errors import ProviderFault
-from evalq.records import Completion, Prompt
+from evalq.providers.tools import tool_calls
+from evalq.records import Completion, CompletionState, Prompt
 
 _MAX_OUTPUT_BYTES = 5_000_000
 
 
 class CommandAdapter:
-    """Starts the program once per call; it answers `{"answer": "…"}`."""
+    """Starts the program once per call; it answers `{"answer": "…"}`, with `tool_calls` if it made any."""
 
     def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
         self._judge = judge
@@ -62,6 +63,7 @@ def _request(prompt: Prompt) -> bytes:
             "sample": about.sample,
             "inputs": dict(about.inputs),
             "system": prompt.system,
+            "turns": [{"role": turn.role, "content": turn.text} for turn in prompt.turns],
             "user": prompt.user,
             "max_tokens": prompt.max_tokens,
         },
@@ -72,11 +74,13 @@ def _request(prompt: Prompt) -> bytes:
 def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
     text = output.decode("utf-8", "replace")
     try:
-        answer = json.loads(text)["answer"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        reply = json.loads(text)
+        answer, calls = reply["answer"], tool_calls(reply.get("tool_calls"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Completion("malformed", text, latency_ms=latency_ms, model=model)
     if answer is None:
         answer = ""
     if not isinstance(answer, str):
         answer = json.dumps(answer, ensure_ascii=False)
-    return Completion("answered" if answer.strip() else "empty", answer, latency_ms=latency_ms, model=model)
+    state: CompletionState = "answered" if answer.strip() or calls else "empty"
+    return Completion(state, answer, latency_ms=latency_ms, model=model, tool_calls=calls)

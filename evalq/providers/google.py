@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from evalq.definitions.judge import GoogleJudge
 from evalq.errors import ProviderFault
-from evalq.providers.capabilities import google_config
+from evalq.providers.capabilities import google_config, google_contents
 from evalq.providers.faults import FaultsOf, Party
 from evalq.providers.keys import read_key
 from evalq.providers.reading import (
@@ -26,6 +26,7 @@ from evalq.providers.reading import (
     state_of,
     tokens,
 )
+from evalq.providers.tools import state_with_tools, tool_calls
 from evalq.providers.transport import call_headers, client
 from evalq.records import About, Completion, CompletionState, Prompt, Usage
 
@@ -62,7 +63,7 @@ class GoogleAdapter:
             config = _config(google_config(self._judge, prompt), call_headers(prompt))
             started = time.perf_counter()
             response = self._client.models.generate_content(
-                model=self._judge.model, contents=prompt.user, config=config
+                model=self._judge.model, contents=google_contents(prompt), config=config
             )
             latency_ms = elapsed_ms(started)
             raw = response.sdk_http_response
@@ -111,14 +112,23 @@ def read_candidates(reply: str, latency_ms: int) -> Completion:
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(reply)
     state, text = _answer(body)
+    calls = tool_calls(_parts(body))
     return Completion(
-        state,
+        state_with_tools(state, calls),
         text,
         _usage(an_account(body.get("usageMetadata"))),
         latency_ms,
         model=a_name(body.get("modelVersion")),
         request_id=a_name(body.get("responseId")),
+        tool_calls=calls,
     )
+
+
+def _parts(body: dict[str, Any]) -> object:
+    """The parts of the first candidate, if it has any."""
+    candidates = body.get("candidates")
+    first = an_object(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    return an_object(first.get("content")).get("parts")
 
 
 def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
@@ -128,10 +138,9 @@ def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
     candidates = read_list({"candidates": []} | body if "usageMetadata" in body else body, "candidates")
     if not candidates:
         return "empty", ""
-    candidate = an_object(candidates[0])
-    parts = an_object(candidate.get("content")).get("parts")
+    parts = _parts(body)
     text = joined_text(parts, skip="thought")
-    return state_of(text, candidate.get("finishReason"), _STATES), shown(text, parts)
+    return state_of(text, an_object(candidates[0]).get("finishReason"), _STATES), shown(text, parts)
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

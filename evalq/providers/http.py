@@ -15,8 +15,9 @@ from evalq.providers.faults import FaultsOf, Party, refused
 from evalq.providers.keys import read_key, read_variable
 from evalq.providers.reading import elapsed_ms, read_json
 from evalq.providers.refusals import request_id
+from evalq.providers.tools import state_with_tools, tool_calls
 from evalq.providers.transport import call_headers, client
-from evalq.records import Completion, CompletionState, Prompt
+from evalq.records import Completion, CompletionState, Prompt, ToolCall
 
 if TYPE_CHECKING:
     from jsonpath_ng.jsonpath import JSONPath
@@ -37,6 +38,7 @@ class HttpAdapter:
         self._finds_many = bool(_MANY.search(judge.answer))
         self._path = _parsed(judge, judge.answer)
         self._parent = _parsed(judge, _MANY.split(judge.answer)[0] or "$")
+        self._tools = _parsed(judge, judge.tool_calls) if judge.tool_calls else None
         _check_templates(judge, judge.body)
 
     def complete(self, prompt: Prompt) -> Completion:
@@ -50,9 +52,21 @@ class HttpAdapter:
                 raise refused(response, self._party, prompt)
             call.request_id = request_id(response.headers)
             state, text = self._answer(response)
+            calls = self._tool_calls(response)
             return Completion(
-                state, text, latency_ms=latency_ms, model=self._judge.model, request_id=call.request_id
+                state_with_tools(state, calls),
+                text,
+                latency_ms=latency_ms,
+                model=self._judge.model,
+                request_id=call.request_id,
+                tool_calls=calls,
             )
+
+    def _tool_calls(self, response: httpx2.Response) -> tuple[ToolCall, ...]:
+        if self._tools is None:
+            return ()
+        found = [match.value for match in self._tools.find(read_json(response.content))]
+        return tool_calls(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
 
     def _request(self, prompt: Prompt) -> httpx2.Request:
         judge = self._judge
@@ -99,9 +113,7 @@ def _parsed(judge: HttpJudge, path: str) -> "JSONPath":
     try:
         return parse(path)
     except JSONPathError:
-        message = (
-            f"{judge.name}: answer {judge.answer!r} is not a JSONPath; write one such as $.choices[0].text"
-        )
+        message = f"{judge.name}: {path!r} is not a JSONPath; write one such as $.choices[0].text"
         raise ProviderFault("fatal", message) from None
 
 

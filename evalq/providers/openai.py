@@ -25,6 +25,7 @@ from evalq.providers.reading import (
     tokens,
 )
 from evalq.providers.refusals import request_id
+from evalq.providers.tools import state_with_tools, tool_calls
 from evalq.providers.transport import call_headers, client
 from evalq.records import Completion, CompletionState, Prompt, Usage
 
@@ -70,23 +71,32 @@ class OpenAIAdapter:
 def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: bool) -> Completion:
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(response.content)
-    state, text = _answer(read_list(body, "choices"))
+    choices = read_list(body, "choices")
+    calls = tool_calls(_message(choices).get("tool_calls"))
+    state, text = _answer(choices)
     return Completion(
-        state,
+        state_with_tools(state, calls),
         text,
         _usage(an_account(body.get("usage")), is_additive=is_additive),
         latency_ms,
         model=a_name(body.get("model")),
         request_id=request_id(response.headers),
         rate_hints=rate_hints(response.headers, _LIMITS),
+        tool_calls=calls,
     )
+
+
+def _message(choices: list[Any]) -> dict[str, Any]:
+    return an_object(an_object(choices[0]).get("message")) if choices else {}
 
 
 def _answer(choices: list[Any]) -> tuple[CompletionState, str]:
     if not choices:
         return "empty", ""
     choice = an_object(choices[0])
-    message = an_object(choice.get("message"))
+    message = _message(choices)
+    if message.get("tool_calls"):
+        message = {"content": None, **message}  # some servers leave it out then
     if "content" not in message and not message.get("refusal"):
         return "malformed", shown(None, choices[0])
     if isinstance(message.get("refusal"), str) and message["refusal"]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from evalq.definitions.judge import PythonJudge
 from evalq.errors import ProviderFault
-from evalq.records import Completion, Prompt
+from evalq.providers.tools import tool_calls
+from evalq.records import Completion, CompletionState, Prompt, ToolCall
 
 
 class PythonAdapter:
@@ -20,16 +21,25 @@ class PythonAdapter:
         self._name = judge.callable
 
     def complete(self, prompt: Prompt) -> Completion:
-        """The function's return value: text as it is, anything else as JSON, None as no answer."""
+        """The function's return value: text as it is, anything else as JSON, None as no answer.
+
+        A mapping of `answer` and `tool_calls` alone is both.
+        """
         started = time.perf_counter()
         try:
-            text = _text(self._function(dict(prompt.about.inputs)))
+            value, calls = _apart(self._function(dict(prompt.about.inputs)))
+            text = _text(value)
         except (Exception, SystemExit) as exc:  # a function that ends its program must not end a worker
             raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
         latency_ms = round((time.perf_counter() - started) * 1000)
-        return Completion(
-            "answered" if text.strip() else "empty", text, latency_ms=latency_ms, model=self._name
-        )
+        state: CompletionState = "answered" if text.strip() or calls else "empty"
+        return Completion(state, text, latency_ms=latency_ms, model=self._name, tool_calls=calls)
+
+
+def _apart(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
+    if isinstance(value, dict) and set(value) == {"answer", "tool_calls"}:
+        return value["answer"], tool_calls(value["tool_calls"])
+    return value, ()
 
 
 def _text(value: Any) -> str:

@@ -38,7 +38,7 @@ def answers_in(expected: Mapping[str, Any]) -> list[Any]:
 
 
 class TextGrader(Grader):
-    """Compares with `value` or one of its `alternatives`, or else with the case's `answer`, `alternatives`."""
+    """Compares with `value` or one of `alternatives`; without a value, with the case's `answer` and its."""
 
     value: str | None = Field(default=None, min_length=1, validation_alias=AliasChoices("value", "expected"))
     alternatives: list[Text] = Field(default=[])

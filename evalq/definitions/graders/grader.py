@@ -6,9 +6,16 @@ from typing import Any
 from pydantic import Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.validation import split_remedy
 
 Lack = tuple[str, str]
 """What a grader misses in a case, and the remedy."""
+
+
+def lack_of(wrong: ValueError, place: str) -> Lack:
+    """The lack that an error at a place of the case means."""
+    message, remedy = split_remedy(str(wrong))
+    return f"{place}: {message}", remedy
 
 
 class Grader(Definition):

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field, PlainValidator, field_validator, model
 
 from evalq.definitions.definition import ABSENT, is_absent
 from evalq.definitions.graders.expectation import Text, answers_in, needs
-from evalq.definitions.graders.grader import Grader, Lack
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
 from evalq.definitions.graders.patterns import Flags
 from evalq.definitions.json_paths import check_json_path
 from evalq.definitions.json_schemas import Schema, check_json_schema
@@ -50,8 +50,7 @@ class JsonSchema(Grader):
         try:
             check_json_schema(schema)
         except ValueError as exc:
-            message, _, remedy = str(exc).partition("; ")
-            return f"expected.schema: {message}", remedy
+            return lack_of(exc, "expected.schema")
         return None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator
 
 from evalq.definitions.graders.expectation import Text, needs
-from evalq.definitions.graders.grader import Grader, Lack
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
 from evalq.definitions.regexes import Flag, check_regex, read_flags
 
 Written = TypeVar("Written", str | None, list[str])
@@ -40,8 +40,7 @@ class PatternGrader(Grader):
         try:
             check_regex(patterns[0], self.flags)
         except ValueError as exc:
-            message, _, remedy = str(exc).partition("; ")
-            return f"expected.pattern: {message}", remedy
+            return lack_of(exc, "expected.pattern")
         return None
 
 

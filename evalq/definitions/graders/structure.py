@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, Field, FiniteFloat, model_val
 
 from evalq.definitions.definition import ABSENT, Definition, is_absent
 from evalq.definitions.graders.expectation import Text, answers_in, needs
-from evalq.definitions.graders.grader import Grader, Lack
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
 from evalq.definitions.json_paths import dotted_parts, value_at
 from evalq.definitions.matchers import check_matchers
 
@@ -61,8 +61,7 @@ class StructuralMatch(Grader):
         try:
             check_matchers(wanted)
         except ValueError as exc:
-            message, _, remedy = str(exc).partition("; ")
-            return f"expected.answer: {message}", remedy
+            return lack_of(exc, "expected.answer")
         return None
 
 

@@ -9,8 +9,9 @@ from evalq.definitions.graders.numbers import is_number
 from evalq.definitions.graders.structure import FieldAccuracy, FieldMatch
 from evalq.definitions.json_paths import value_at
 from evalq.grading.checks.answer import nothing_to_compare, text_of
+from evalq.grading.comparators import equals
 from evalq.grading.dates import DATE_FORMATS, read_date
-from evalq.grading.json_answers import mark_json, same_json
+from evalq.grading.json_answers import mark_json
 from evalq.grading.numbers import is_near, read_number
 from evalq.grading.subject import Mark, Subject
 from evalq.grading.words import shown
@@ -67,7 +68,7 @@ def _look(field: FieldMatch, wanted: Any, actual: Any) -> _Field:
 
 def _is_same(field: FieldMatch, wanted: Any, actual: Any) -> bool:
     del field
-    return same_json(wanted, actual)
+    return equals(wanted, actual)
 
 
 def _is_near(field: FieldMatch, wanted: Any, actual: Any) -> bool:

@@ -6,7 +6,8 @@ from evalq.definitions.graders.json_checks import IsJson, JsonPath, JsonSchema
 from evalq.definitions.json_paths import parsed_json_path
 from evalq.definitions.json_schemas import Schema
 from evalq.grading.checks.answer import nothing_to_compare, text_of
-from evalq.grading.json_answers import mark_json, read_json, same_json, unfenced
+from evalq.grading.comparators import equals
+from evalq.grading.json_answers import mark_json, read_json, unfenced
 from evalq.grading.search import Search
 from evalq.grading.subject import Mark, Subject, mark
 from evalq.grading.words import shown
@@ -60,6 +61,6 @@ def _at_path(grader: JsonPath, subject: Subject, document: Any) -> Mark:
 
 def _fits(grader: JsonPath, subject: Subject, value: Any) -> bool:
     if not grader.patterns():
-        return any(same_json(value, wanted) for wanted in grader.wanted(subject.expected))
+        return any(equals(value, wanted) for wanted in grader.wanted(subject.expected))
     search, text = Search(), value if isinstance(value, str) else shown(value, 10_000)
     return any(search.find(pattern, text, grader.flags) is not None for pattern in grader.patterns())

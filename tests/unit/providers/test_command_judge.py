@@ -45,7 +45,7 @@ def test_the_program_is_given_the_question_as_one_json_object() -> None:
     asked = json.loads(ask(echo).text)
     assert asked == {
         **{"task": "t", "case_id": "c1", "sample": 2, "inputs": {"text": "việt"}},
-        **{"system": "system", "user": "user ü", "max_tokens": 64},
+        **{"system": "system", "turns": [], "user": "user ü", "max_tokens": 64},
     }
 
 
