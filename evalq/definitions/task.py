@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.definition import NAME_PATTERN, Definition
 from evalq.definitions.graders import GraderConfig, HitAtK, Mrr
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
@@ -31,7 +31,7 @@ class ScoringConfig(Definition):
 
 
 class TaskConfig(Definition):
-    """One `tasks/NAME.yaml`. With `graders_by_case`, every case brings graders of its own."""
+    """One `tasks/NAME.yaml`; without scoring and graders of its own it leaves marking to its cases."""
 
     name: str = Field(pattern=NAME_PATTERN)
     description: str = ""
@@ -39,17 +39,15 @@ class TaskConfig(Definition):
     user_template: str
     scoring: ScoringConfig | None = None
     graders: list[GraderConfig] = Field(default=[])
-    graders_by_case: bool = Field(default=False, exclude_if=is_unset)
     pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
     default_judges: list[str] = Field(default=[])
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
 
-    @model_validator(mode="after")
-    def _something_marks_the_answers(self) -> Self:
-        if self.scoring is None and not self.graders and not self.graders_by_case:
-            raise ValueError("nothing marks the answers; add a scoring: block or a graders: list")
-        return self
+    @property
+    def marks_every_answer(self) -> bool:
+        """False when marking is left to the cases."""
+        return self.scoring is not None or bool(self.graders)
 
     @property
     def answer_form(self) -> Literal["text", "findings", "ranking"]:

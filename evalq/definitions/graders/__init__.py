@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.decision import Decision
 from evalq.definitions.graders.grader import Grader
@@ -21,7 +22,7 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    Decision | FunctionOutput | HitAtK | Mrr | ModelGraders,
+    CheckConfig | Decision | ModelGraders | FunctionOutput,
     Field(discriminator="type"),
     BeforeValidator(_spelled),
 ]
