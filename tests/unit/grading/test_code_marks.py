@@ -2,8 +2,8 @@ import json
 from typing import Any
 
 import pytest
-
 from evalq.definitions.code_grader import FunctionOutput
+
 from evalq.errors import UngradableAnswer
 from evalq.grading.code import CodeMark, mark_code, mark_run, program_of
 from evalq.sandbox.program import Call, CallResult, Isolation, Program, ProgramRun
