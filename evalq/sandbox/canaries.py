@@ -161,7 +161,8 @@ def _left_no_process(traces: Traces) -> bool:
 
 
 def _left_no_file(traces: Traces) -> bool:
-    return traces.first.value == [] and not traces.bait.left_files(traces.token)
+    """None outside, that is: what it says it wrote may lie in a /tmp of its own."""
+    return traces.first.end == "returned" and not traces.bait.left_files(traces.token)
 
 
 def _killed_no_one(traces: Traces) -> bool:

@@ -50,6 +50,10 @@ def test_a_case_without_anything_expected_is_refused(case: dict[str, Any]) -> No
     assert "nothing is expected; add expected" in problem(test_cases=[case])
 
 
+def test_a_case_that_is_no_mapping_is_refused() -> None:
+    assert "valid dictionary" in problem(test_cases=[5])
+
+
 def test_nothing_may_be_what_is_expected() -> None:
     assert grader(test_cases=[{"args": [], "expected": None}]).test_cases[0].expected is None
 

@@ -123,3 +123,12 @@ def test_a_message_of_the_code_can_be_stored_too() -> None:
     mark = marked([ONE], CallResult("raised", raised=("E",), message="\x00\ud800" + "x" * 10_000))
     assert "\x00" not in mark.reason
     assert len(mark.reason.encode()) < 1000
+
+
+def test_a_value_nested_beyond_reason_is_a_fail_that_can_be_told() -> None:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    mark = marked([ONE], CallResult("returned", value))
+    assert not mark.passed
+    assert mark.reason.endswith("got a value nested too deep to be shown")
