@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
-from evalq.definitions.code_grader import FunctionCase, FunctionOutput
 from pydantic import ValidationError
 
+from evalq.definitions.graders.code import FunctionCase, FunctionOutput
 from evalq.definitions.validation import validate
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError

@@ -2,10 +2,11 @@ import json
 from typing import Any
 
 import pytest
-from evalq.definitions.code_grader import FunctionOutput
 
+from evalq.definitions.graders.code import FunctionOutput
 from evalq.errors import UngradableAnswer
-from evalq.grading.code import CodeMark, mark_code, mark_run, program_of
+from evalq.grading.code import mark_code, mark_run, program_of
+from evalq.grading.subject import Mark
 from evalq.sandbox.program import Call, CallResult, Isolation, Program, ProgramRun
 
 ANSWER = "```python\ndef f(n):\n    return n\n```"
@@ -17,7 +18,7 @@ def grader(*cases: dict[str, Any], **more: Any) -> FunctionOutput:
     )
 
 
-def marked(cases: list[dict[str, Any]], *results: CallResult, isolation: Isolation = "strong") -> CodeMark:
+def marked(cases: list[dict[str, Any]], *results: CallResult, isolation: Isolation = "strong") -> Mark:
     return mark_run(grader(*cases), ProgramRun(results, isolation, "3.12.1"))
 
 

@@ -2,8 +2,8 @@ import math
 from typing import Any
 
 import pytest
-from evalq.definitions.code_grader import FunctionCase
 
+from evalq.definitions.graders.code import FunctionCase
 from evalq.grading.comparators import approx, contains, equals, matches, matches_exception, unordered
 
 NAN = math.nan
