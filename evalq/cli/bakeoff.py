@@ -1,5 +1,6 @@
 """Commands that start bake-offs: demo and bake-off."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -130,6 +131,7 @@ def _run(
     cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
+    say_drafts([plan])
     say_look(plan)
     refuse_over_cap(plan, cap_usd)
     if dry_run:
@@ -153,6 +155,13 @@ def preflight(plan: "Plan") -> str:
         f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
         f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
     )
+
+
+def say_drafts(plans: "Sequence[Plan]") -> None:
+    """Cases that nobody has accepted are not asked: say so before anything is."""
+    for plan in plans:
+        if plan.draft_warning:
+            click.echo(f"warning: {plan.draft_warning}", err=True)
 
 
 def _refuse_other_ci(ci: str) -> None:

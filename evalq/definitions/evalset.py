@@ -15,6 +15,8 @@ class EvalCase(Definition):
     expected: dict[str, Any] | None = None
     stratum: dict[str, str] = Field(default={})
     expected_type: Literal["positive", "negative"] = "positive"
+    draft: bool = Field(default=False, exclude_if=lambda value: not value)
+    """Drafted, and not yet looked at by a person: no bake-off asks it."""
 
     @property
     def stratum_name(self) -> str:
