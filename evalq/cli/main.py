@@ -14,6 +14,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("evalq.cli.bakeoff:demo", "Run a bake-off of seven simulated judges: no key, no cost."),
     "init": ("evalq.cli.definitions:init", "Write a task and an evalset to start from."),
     "check": ("evalq.cli.definitions:check", "Validate tasks and evalsets."),
+    "ingest": ("evalq.cli.ingest:ingest", "Turn production data into scrubbed cases, after a review."),
+    "generate": ("evalq.cli.generate:generate", "Have a model draft cases for people to edit and accept."),
     "bake-off": ("evalq.cli.bakeoff:bake_off", "Run judges on a task and compare them."),
     "watch": ("evalq.cli.steering:watch", "Follow a bake-off until it ends."),
     "pause": ("evalq.cli.steering:pause", "Stop spending on a bake-off, or on some of its judges."),
