@@ -12,7 +12,7 @@ from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.importers.eva_eval import read_eval
 from evalq.importers.eva_meta import read_meta
-from evalq.importers.eva_prompt import EVAL, META, find_prompt
+from evalq.importers.eva_prompt import EVAL, META, PromptFolder, find_prompt
 from evalq.importers.triggering import NONE, Skill
 
 SKILL_FILE = "SKILL.md"
@@ -42,10 +42,9 @@ def read_skill(path: Path, root: Path) -> SkillFile:
     """The skill at a path: a folder with a meta.yml or a SKILL.md, or one of these."""
     folder = path.parent if path.name in (META, SKILL_FILE) and not path.is_dir() else path
     if path.name != SKILL_FILE and (folder / META).is_file():
-        return _eva_skill(folder, root)
+        return _eva_skill(find_prompt(folder, root))
     if (folder / SKILL_FILE).is_file():
-        skill = _skill_of(_front_matter(folder / SKILL_FILE), folder)
-        return SkillFile(skill, tuple(_listed_queries(folder, skill.name)))
+        return _with_queries(_skill_of(_front_matter(folder / SKILL_FILE), folder), find_prompt(folder, root))
     remedy = f"name a folder with {META} or {SKILL_FILE} in it, or one of these files"
     raise InputError(Problem("no skill there", remedy, shown(path)))
 
@@ -77,17 +76,19 @@ def refuse_odd(skills: Sequence[SkillFile], queries: Sequence[Query]) -> None:
         raise InputError(*problems)
 
 
-def _eva_skill(folder: Path, root: Path) -> SkillFile:
-    prompt = find_prompt(folder, root)
+def _eva_skill(prompt: PromptFolder) -> SkillFile:
     meta = read_meta(prompt.located(META))
     if not meta.says:
-        raise InputError(
-            Problem("neither description nor summary", "add description: …", shown(folder / META))
-        )
-    skill = Skill(prompt.id, meta.says, tuple(meta.triggers), tuple(meta.not_for))
-    exam = read_eval(prompt.located(EVAL)) if prompt.has(EVAL) else None
+        problem = Problem("neither description nor summary", "add description: …", shown(prompt.path(META)))
+        raise InputError(problem)
+    return _with_queries(Skill(prompt.id, meta.says, tuple(meta.triggers), tuple(meta.not_for)), prompt)
+
+
+def _with_queries(skill: Skill, beside: PromptFolder) -> SkillFile:
+    """The skill with the requests of its exam, or else of the first list beside it."""
+    exam = read_eval(beside.located(EVAL)) if beside.has(EVAL) else None
     if exam is None or exam.triggering is None:
-        return SkillFile(skill, tuple(_listed_queries(folder, skill.name)))
+        return SkillFile(skill, tuple(_listed_queries(beside.folder, skill.name)))
     queries = (Query(skill.name, text, should) for text, should in exam.triggering.queries)
     return SkillFile(skill, tuple(queries), exam.trigger_model)
 

@@ -137,3 +137,10 @@ def test_no_skill_is_always_shown_first() -> None:
     firsts = {choice_prompt(skills, f"query {i}").partition("SKILL ")[2].split("\n")[0] for i in range(40)}
     assert firsts == {"one", "two", "three"}
     assert choice_prompt(skills, "q") == choice_prompt(skills, "q")
+
+
+def test_a_skill_file_may_have_an_exam_beside_it(tmp_path: Path) -> None:
+    folder = skill_folder(tmp_path)
+    (folder / "eval.yml").write_text("triggering: {judge: {model: m}, should_match: [q]}\n")
+    found = read_skill(folder, Path())
+    assert (found.queries, found.judge) == ((Query("csv", "q", True),), "m")
