@@ -177,6 +177,13 @@ def test_triggering_can_be_priced_without_a_call(capsys: pytest.CaptureFixture[s
     assert "skills · triggering · 1 judge: 30 calls" in capsys.readouterr().err
 
 
+def test_requests_may_come_from_another_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.txt").write_text("write the changelog\n- write a poem\n")
+    arguments = ("--judges", "sim-opus-4.7", "--queries", "q.txt", "--dry-run")
+    assert give("triggers", "--skill", "prompts/changelog-line", *arguments) == 0
+    assert "changelog-line · triggering · 1 judge: 6 calls" in capsys.readouterr().err
+
+
 def test_triggering_without_a_request_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert give("triggers", "--skill", "prompts/changelog-line", "--judges", "sim-opus-4.7") == 2
     assert "there is no request to try" in capsys.readouterr().err

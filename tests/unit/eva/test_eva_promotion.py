@@ -130,3 +130,8 @@ def test_a_promotion_writes_the_status_and_the_day(reviewed: Made, tmp_path: Pat
     promote(reviewed("draft", []), date(2026, 11, 17))
     wanted = META.format(status="tested", more="").replace("2026-01-01", "2026-11-17")
     assert (tmp_path / "meta.yml").read_text() == wanted
+
+
+def test_an_exam_that_is_none_is_the_doctor_s_business(reviewed: Made) -> None:
+    found = reviewed("tested", [use()] * 10, [GOOD], exam="cases: 5\n")
+    assert (found.unmet, found.warnings) == ((), ())

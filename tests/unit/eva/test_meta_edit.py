@@ -24,6 +24,7 @@ def edit(text: str) -> str:
         ("updated: x\r\n\r\nstatus: draft\r\n", "updated: 2026-11-17\r\n\r\nstatus: tested\r\n"),
         ("\ufeffstatus: draft\nupdated: x\n", "\ufeffstatus: tested\nupdated: 2026-11-17\n"),
         ("status:\nupdated: x\n", "status: tested\nupdated: 2026-11-17\n"),
+        ("status: draft\nupdated:   \n", "status: tested\nupdated:   2026-11-17\n"),
         (
             "a: {status: draft}\nstatus: draft\nupdated: x\n",
             "a: {status: draft}\nstatus: tested\nupdated: 2026-11-17\n",
@@ -38,9 +39,12 @@ def test_only_the_values_change(before: str, after: str) -> None:
     assert edit(before) == after
 
 
-@pytest.mark.parametrize(("end", "before"), [("\n", "status: draft"), ("\r\n", "a: b\r\nstatus: draft")])
+@pytest.mark.parametrize(
+    ("end", "before"), [("\n", "status: draft"), ("\n", "status: draft\n"), ("\r\n", "a: b\r\nstatus: draft")]
+)
 def test_a_key_that_is_missing_is_added_at_the_end(end: str, before: str) -> None:
-    assert edit(before) == f"{before.replace('draft', 'tested')}{end}updated: 2026-11-17{end}"
+    wanted = before.strip().replace("draft", "tested")
+    assert edit(before) == f"{wanted}{end}updated: 2026-11-17{end}"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,7 @@ def test_a_key_that_is_missing_is_added_at_the_end(end: str, before: str) -> Non
         "status:\n  draft\nupdated: x\n",
         "status: 'dra''ft'\nupdated: x\n",
         "? status\n: draft\nupdated: x\n",
+        "status: {a: 1,\n  b: 2}\nupdated: x\n",
     ],
 )
 def test_what_cannot_be_changed_in_place_is_refused(text: str) -> None:
@@ -72,3 +77,13 @@ def test_the_file_keeps_its_permissions_and_leaves_nothing_behind(tmp_path: Path
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it cannot be changed: No such file"):
         change(tmp_path / "meta.yml", NEW)
+
+
+def test_a_disk_without_room_leaves_the_file_as_it_was(small_disk: Path) -> None:
+    path = small_disk / "meta.yml"
+    path.write_text(f"status: draft\nupdated: x\nnotes: {'n' * 600_000}\n")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="it cannot be changed: No space left"):
+        change(path, NEW)
+    assert path.read_bytes() == before
+    assert list(small_disk.iterdir()) == [path]

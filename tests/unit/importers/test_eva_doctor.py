@@ -173,3 +173,17 @@ def test_only_problems_count_elsewhere(new_prompt: NewPrompt) -> None:
 def test_a_path_that_is_no_prompt_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such prompt folder"):
         examine([tmp_path / "none"], tmp_path)
+
+
+def test_a_meta_that_is_no_mapping_is_a_problem(new_prompt: NewPrompt) -> None:
+    assert findings(new_prompt(meta="- a\n"))[0].startswith(
+        "meta.yml:1: problem: the file should be a mapping"
+    )
+
+
+def test_aliases_that_cannot_be_read_are_a_problem(new_prompt: NewPrompt) -> None:
+    folder = new_prompt()
+    (folder / "aliases").symlink_to("/etc/passwd")
+    assert findings(folder) == [
+        "aliases:1: problem: 'aliases' leads out of its folder; write a path inside the folder, from its top"
+    ]

@@ -40,6 +40,7 @@ def problems(text: str) -> list[str]:
             f"cases: [{{{CASE}, assert: [{{contains: a, matches: b}}]}}]",
             "an assertion is one check with its value",
         ),
+        (f"cases: [{{{CASE}, assert: [matches: null]}}]", "an assertion is one check with its value"),
         (f"cases: [{{{CASE}, assert: [{{}}]}}]", "an assertion is one check with its value"),
         (f"cases: [{{{CASE}, rubric: r, judge: {{pass_threshold: 6}}}}]", "pass_threshold"),
         (f"cases: [{{{CASE}, rubric: r, timeout_s: 0}}]", "timeout_s"),

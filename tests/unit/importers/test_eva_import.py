@@ -9,7 +9,7 @@ import pytest
 
 from evalq.definitions.rubric import render_rubric
 from evalq.errors import InputError
-from evalq.importers import recognise
+from evalq.importers import Importer, recognise
 from evalq.importers.eva import case_sets, load, load_prompt, triggering_set
 
 NewPrompt = Callable[..., Path]
@@ -291,3 +291,62 @@ def test_a_long_request_has_a_short_name_of_its_own(new_prompt: NewPrompt) -> No
     assert imported is not None
     assert [len(case.id) for case in imported.evalset.cases] == [199, 199]
     assert len({case.id for case in imported.evalset.cases}) == 2
+
+
+def test_a_folder_that_cannot_name_a_task_is_refused(new_prompt: NewPrompt) -> None:
+    (found,) = problems(load, new_prompt("tidy it"), Path())
+    assert "the folder's name 'tidy it' names no task" in found
+
+
+def test_an_exam_of_empty_lists_is_no_bake_off(new_prompt: NewPrompt) -> None:
+    (found,) = problems(load, new_prompt(eval="triggering: {should_match: []}"), Path())
+    assert found.startswith("prompts/tidy/eval.yml:1: neither cases nor requests to ask")
+
+
+def test_requests_without_a_description_cannot_be_decided(new_prompt: NewPrompt) -> None:
+    folder = new_prompt(meta="", eval="triggering: {should_match: [q]}")
+    (found,) = problems(triggering_set, load_prompt(folder, Path()))
+    assert found.startswith("prompts/tidy/meta.yml: neither description nor summary")
+
+
+def test_a_value_that_is_nothing_is_put_in_as_nothing(new_prompt: NewPrompt) -> None:
+    folder = new_prompt(eval="cases: [{name: a, inputs: {source: null}, assert: [contains: x]}]")
+    assert prompt_of(load(folder, Path()), "a") == "<prompt>\n\nLimits: \n</prompt>\n"
+
+
+def test_what_only_looks_like_a_variable_is_text(new_prompt: NewPrompt) -> None:
+    folder = new_prompt(
+        prompt="{{source}} {{ spaced }} {{#if x}} { {x} }", eval="triggering: {should_match: [q]}"
+    )
+    (folder / "eval.yml").write_text("cases: [{name: a, inputs: {source: s}, assert: [contains: x]}]")
+    assert prompt_of(load(folder, Path()), "a") == "s {{ spaced }} {{#if x}} { {x} }"
+
+
+def test_a_nul_in_a_prompt_is_refused(new_prompt: NewPrompt) -> None:
+    (found,) = problems(load, new_prompt(prompt="a\x00b"), Path())
+    assert found.startswith("prompts/tidy/prompt.xml: a NUL in the text")
+
+
+def test_a_repository_is_known_by_its_settings_where_there_is_no_folder_of_prompts(
+    new_prompt: NewPrompt, tmp_path: Path
+) -> None:
+    folder = new_prompt()
+    (tmp_path / "deep").mkdir()
+    (folder.parent / "tidy").rename(tmp_path / "deep/tidy")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/inputs.yml").write_text("source: shared")
+    text = "cases: [{name: a, inputs_from: shared, assert: [contains: x]}]"
+    (tmp_path / "deep/tidy/eval.yml").write_text(text)
+    assert "no file 'shared/inputs.yml'" in problems(load, Path("deep/tidy"), Path())[0]
+    (tmp_path / "evalq.yaml").write_text("")
+    assert "shared" in prompt_of(load(Path("deep/tidy"), Path()), "a")
+
+
+def test_an_importer_without_a_check_of_its_own_tells_what_keeps_it_from_loading(
+    new_prompt: NewPrompt,
+) -> None:
+    importer = Importer("bare", lambda _: True, load)
+    assert importer.problems(new_prompt(), Path()) == ()
+    assert (
+        "cases should be a list" in importer.problems(new_prompt("other", eval="cases: 5"), Path())[0].message
+    )

@@ -144,3 +144,7 @@ def test_a_skill_file_may_have_an_exam_beside_it(tmp_path: Path) -> None:
     (folder / "eval.yml").write_text("triggering: {judge: {model: m}, should_match: [q]}\n")
     found = read_skill(folder, Path())
     assert (found.queries, found.judge) == ((Query("csv", "q", True),), "m")
+
+
+def test_a_prompt_that_says_nothing_of_itself_is_no_skill(new_prompt: Callable[..., Path]) -> None:
+    assert "meta.yml: neither description nor summary" in refusal(new_prompt(meta="id: tidy\n"))
