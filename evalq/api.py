@@ -53,7 +53,7 @@ class BakeOff:
 
 def bake_off(
     *,
-    task: str,
+    task: str = "",
     eval_set: str,
     judges: Sequence[str] = (),
     scorer: ScorerMode | None = None,
