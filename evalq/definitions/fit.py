@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
+from evalq.definitions.graders import HitAtK, Mrr
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
 from evalq.definitions.validation import near
@@ -37,7 +38,7 @@ def _checks(task: TaskConfig) -> Iterator[Check]:
     yield from (_has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if task.graders:
+    if any(isinstance(grader, HitAtK | Mrr) for grader in task.graders):
         yield _has_relevant
 
 

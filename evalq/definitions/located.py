@@ -104,6 +104,8 @@ class Tree:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def _take_key(self, key: Any, line: int) -> None:
+        if type(key) is int:  # the labels of a scale are written by number
+            key = str(key)
         if not isinstance(key, str):
             self._refuse_key(line)
         parent = self._open[-1]

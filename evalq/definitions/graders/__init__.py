@@ -5,9 +5,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.human import Human
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
-__all__ = ["Grader", "GraderConfig", "HitAtK", "Mrr"]
+__all__ = ["Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -17,4 +18,4 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-GraderConfig = Annotated[HitAtK | Mrr, Field(discriminator="type"), BeforeValidator(_spelled)]
+GraderConfig = Annotated[HitAtK | Mrr | Human, Field(discriminator="type"), BeforeValidator(_spelled)]
