@@ -18,6 +18,7 @@ from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
 from evalq.grader_choice import choose_graders
+from evalq.grading.human import refuse_unrankable
 from evalq.grading.judge_model import check_rubric
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
@@ -70,6 +71,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
     )
+    refuse_unrankable(task, cases, len(judges))
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
