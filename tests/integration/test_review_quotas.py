@@ -20,8 +20,9 @@ Sql = Callable[..., list[tuple[Any, ...]]]
 AtOnce = Callable[..., list[Any]]
 
 TAKEN = """
-SELECT max(taken) FROM (SELECT item_id, count(*) FILTER (WHERE state = 'rated' OR lease_until > now()) AS taken
-                        FROM human_reviews GROUP BY item_id) t
+SELECT max(taken) FROM (
+    SELECT count(*) FILTER (WHERE state = 'rated' OR lease_until > now()) AS taken
+    FROM human_reviews GROUP BY item_id) t
 """
 OPEN = "SELECT count(*) FROM outcomes WHERE verdict = 'pending_review'"
 EXPIRE = "UPDATE human_reviews SET lease_until = now() - interval '1 second' WHERE state = 'leased'"

@@ -126,7 +126,12 @@ def test_two_who_rank_the_other_way_round_need_a_third(db: Database) -> None:
     )
     assert rate_next(db, bakeoff_id, "B A", "cat").state == "decided"
     (found,) = status(db, bakeoff_id).graders
-    assert (found.scale, found.reviews, found.agreement.method, found.agreement.n) == ("ranking", 3, "alpha", 2)
+    assert (found.scale, found.reviews, found.agreement.method, found.agreement.n) == (
+        "ranking",
+        3,
+        "alpha",
+        2,
+    )
 
 
 def test_a_tie_where_none_is_allowed_is_the_reviewers_to_mend(db: Database) -> None:
