@@ -19,6 +19,7 @@ from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
 from evalq.grader_choice import choose_graders, named_models, refuse_absent_opponents
+from evalq.grading.human import refuse_unrankable
 from evalq.grading.judge_model import check_rubric
 from evalq.importers import Imported, recognise
 from evalq.plan import Plan, accept_command, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
@@ -102,6 +103,7 @@ def _planned(imported: Imported, request: Request, settings: Settings, *, known:
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
     )
+    refuse_unrankable(task, cases, len(judges))
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:

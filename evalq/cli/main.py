@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("evalq.cli.score:score", "Grade stored answers again; no judge is asked."),
     "replay": ("evalq.cli.replay:replay", "Look at one stored answer again: its prompt, its grades."),
     "cache": ("evalq.cli.score:cache", "Look after the verdicts that grader models gave."),
+    "review": ("evalq.cli.review:review", "Rate answers that wait for people, and see how far they agree."),
     "frontier": ("evalq.cli.portfolio:frontier", "Set dollars against quality over several tasks."),
     "holdout": ("evalq.cli.holdout:holdout", "Freeze holdout sets, list the looks at them, verify that log."),
     "calibrate": (
