@@ -34,6 +34,7 @@ class About:
     graded_text: str = ""
     reply_form: ReplyForm = "verdict"
     choices: tuple[str, ...] = ()
+    scale: tuple[int, int] = (1, 5)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,17 @@
 """Whether a task and an evalset fit: every name a template uses is there, and what the grading needs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
+from evalq.definitions.grader_fit import Check, fits_own_graders, grader_checks, has_input
+from evalq.definitions.graders import HitAtK, Mrr
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
-from evalq.definitions.validation import near
 from evalq.errors import Problem
 
 RUBRIC_NAMES = ("sources", "finding_json", "answer", "expected")
 MAX_CASES = 10
-
-Check = Callable[[EvalCase], tuple[str, str] | None]  # message and remedy, or None when the case is fine
 
 
 def check_fit(task: TaskConfig, loaded: LoadedEvalSet) -> list[Problem]:
@@ -33,12 +32,14 @@ def _misfits(check: Check, loaded: LoadedEvalSet) -> list[Problem]:
 
 
 def _checks(task: TaskConfig) -> Iterator[Check]:
-    yield from (_has_input(name, "user_template") for name in check_template(task.user_template))
-    yield from (_has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
+    yield from (has_input(name, "user_template") for name in check_template(task.user_template))
+    yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if task.graders:
+    if any(isinstance(grader, HitAtK | Mrr) for grader in task.graders):
         yield _has_relevant
+    yield from grader_checks(task.graders)
+    yield fits_own_graders
 
 
 def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
@@ -47,17 +48,6 @@ def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
     if scoring is None or scoring.mode != "llm_judge" or names_builtin_rubric(scoring.rubric or ""):
         return ()
     return (name for name in check_template(scoring.rubric or "") if name not in RUBRIC_NAMES)
-
-
-def _has_input(name: str, template: str) -> Check:
-    def check(case: EvalCase) -> tuple[str, str] | None:
-        if name in case.inputs:
-            return None
-        hint = near(name, case.inputs)
-        remedy = f"add {name} to the case's inputs, or change the template" + (f"; {hint}" if hint else "")
-        return f"{template} uses {{{name}}}, which is not among the inputs", remedy
-
-    return check
 
 
 def _has_answer(case: EvalCase) -> tuple[str, str] | None:

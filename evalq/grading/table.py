@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalq.grading.model_graders import mark_by_models
+from evalq.grading.pairwise import mark_pairwise
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
 from evalq.grading.subject import Bench, Mark, Subject
 
@@ -17,4 +19,11 @@ CHECKS: Mapping[str, Check] = {
     "mrr": mark_mrr,
 }
 
-EXAMINATIONS: Mapping[str, Examination] = {}
+EXAMINATIONS: Mapping[str, Examination] = {
+    "boolean": mark_by_models,
+    "categorical": mark_by_models,
+    "criteria": mark_by_models,
+    "pairwise": mark_pairwise,
+    "rubric": mark_by_models,
+    "verdict": mark_by_models,
+}

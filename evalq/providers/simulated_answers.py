@@ -36,15 +36,6 @@ def wrong_answer(about: About, rng: Random) -> str:
     return "none of these" if _expected_text(about) != "none of these" else "something else"
 
 
-def grader_reply(about: About, *, is_right: bool) -> str:
-    """VALID or INVALID: the truth by the expected phrases when right, the opposite when wrong."""
-    wanted = [str(phrase) for phrase in about.expected.get("any_of", [])] or [_expected_text(about)]
-    is_valid = any(
-        phrase and (phrase in about.graded_text or _escaped(phrase) in about.graded_text) for phrase in wanted
-    )
-    return "VALID" if is_valid == is_right else "INVALID"
-
-
 def _true_finding(about: About, rng: Random) -> dict[str, Any]:
     quotes = about.expected.get("quotes") or [
         {"source": "?", "quote": str(phrase)} for phrase in about.expected.get("any_of", [])
@@ -76,10 +67,6 @@ def _expected_text(about: About) -> str:
     if "answer" in about.expected:
         return str(about.expected["answer"])
     return next((str(phrase) for phrase in about.expected.get("any_of", [])), "")
-
-
-def _escaped(phrase: str) -> str:
-    return json.dumps(phrase, ensure_ascii=False)[1:-1]
 
 
 def _json(value: object) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
 __all__ = ["Grader", "GraderConfig", "HitAtK", "Mrr"]
@@ -17,4 +18,4 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-GraderConfig = Annotated[HitAtK | Mrr, Field(discriminator="type"), BeforeValidator(_spelled)]
+GraderConfig = Annotated[HitAtK | Mrr | ModelGraders, Field(discriminator="type"), BeforeValidator(_spelled)]

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(bench) -
 def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(bench) -> None:
     whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
     assert grade_answer(subject(whole, CASE, "x"), bench("VALID"))[0].passed is True
-    assert "Answer:\nx\n" in verdict_prompt(whole, CASE, "x").user
+    assert re.search(r"Answer:\n<answer-(\w+)>\nx\n</answer-\1>\n", verdict_prompt(whole, CASE, "x").user)
 
 
 @pytest.mark.parametrize("state", ["empty", "refused", "blocked", "truncated", "malformed"])
