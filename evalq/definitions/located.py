@@ -52,10 +52,14 @@ class _Container:
 
 
 class Tree:
-    """Builds a Located from its parts in the order they are written, and refuses what no definition needs."""
+    """Builds a Located from its parts in the order they are written, and refuses what no definition needs.
 
-    def __init__(self, file: str) -> None:
+    With `number_keys`, whole numbers are keys too, as their text: other formats have scales by their scores.
+    """
+
+    def __init__(self, file: str, *, number_keys: bool = False) -> None:
         self._file = file
+        self._number_keys = number_keys
         self._root: Any = None
         self._open: list[_Container] = []
         self._lines: dict[Loc, int] = {}
@@ -104,6 +108,8 @@ class Tree:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def _take_key(self, key: Any, line: int) -> None:
+        if self._number_keys and isinstance(key, int) and not isinstance(key, bool):
+            key = str(key)
         if not isinstance(key, str):
             self._refuse_key(line)
         parent = self._open[-1]

@@ -34,12 +34,12 @@ _REMEDIES = {
 _USUAL_REMEDY = "check the indentation there, and put text with special characters in quotes"
 
 
-def load_yaml(text: str, file: str) -> Located:
+def load_yaml(text: str, file: str, *, number_keys: bool = False) -> Located:
     """The one document in `text`; None for an empty one. `file` names it in errors."""
     check_size(text, file)
     if not is_storable(text):
         raise InputError(Problem("a NUL or half a surrogate pair in the text", "remove it", file))
-    tree = Tree(file)
+    tree = Tree(file, number_keys=number_keys)
     with _syntax_errors_located(text, file):
         for event in yaml.parse(text, Loader=_LOADER):
             _take(tree, event)
