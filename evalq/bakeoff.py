@@ -111,6 +111,8 @@ def launch(
     What `beside` writes for its id is in the transaction that records it.
     """
     refuse_over_cap(plan, terms.cap_usd)
+    if plan.runs_code:
+        session.prepare_sandbox()
     _set_daily_caps(session)
     uid = holdout.admit(session.db, root, plan, run_type=terms.run_type)
     with session.db.transaction() as tx:
@@ -125,6 +127,7 @@ def launch(
 def restart(session: Session, broker: Broker, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
     """Go on with a stopped bake-off: what has ended stays, the rest is published; False: nothing is left."""
     _set_daily_caps(session)
+    _prepare_sandbox(session, bakeoff_id)
     is_open = retries.reopen(session.db, bakeoff_id, cap_usd=cap_usd)
     enqueue.pump_all(session.db, broker)
     return is_open
@@ -138,6 +141,7 @@ def retry_errors(
     _set_daily_caps(session)
     n_jobs = retries.retry_errors(session.db, bakeoff_id, run_ids=run_ids, cap_usd=cap_usd)
     if n_jobs:
+        _prepare_sandbox(session, bakeoff_id)
         enqueue.pump_all(session.db, broker)
     return n_jobs
 
@@ -251,6 +255,12 @@ def _named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> lis
     if problems:
         raise InputError(*problems)
     return [runs[judge] for judge in dict.fromkeys(found.values()) if judge is not None]
+
+
+def _prepare_sandbox(session: Session, bakeoff_id: int) -> None:
+    """For a bake-off that goes on: its graders may have code to run."""
+    if session.db.row("runs_code", bakeoff_id=bakeoff_id):
+        session.prepare_sandbox()
 
 
 def _set_daily_caps(session: Session) -> None:

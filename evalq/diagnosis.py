@@ -1,4 +1,4 @@
-"""What evalq finds when it looks at itself: engines, versions, schema, keys."""
+"""What evalq finds when it looks at itself: engines, versions, schema, sandbox, keys."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -50,6 +50,7 @@ def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagn
             ),
             *_database(settings, cwd, environ),
             *_broker(settings, cwd, environ),
+            _sandbox(settings, environ),
             *_keys(settings, environ),
         )
     )
@@ -110,6 +111,25 @@ def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, st
         True,
         f"{server.version} {where}, running as pid {server.pid}{', kept' if status and status.kept else ''}",
     )
+
+
+def _sandbox(settings: Settings, environ: Mapping[str, str]) -> Check:
+    """Known without running anything; `evalq doctor --sandbox` tries it."""
+    from evalq.sandbox.availability import outlook, require_sandbox
+
+    if settings.sandbox == "unsafe":
+        try:
+            require_sandbox("unsafe", environ)
+        except EvalqError as exc:
+            return Check("sandbox", False, str(exc), needed=False)
+        return Check("sandbox", True, "none, by setting: grades of code say isolation: weak", needed=False)
+    known = outlook(environ)
+    remedy = {
+        True: "",
+        None: ": `evalq doctor --sandbox`",
+        False: "; code is not graded without it: `apt-get install bubblewrap`",
+    }[known.is_available]
+    return Check("sandbox", known.is_available is not False, f"{known.finding}{remedy}", needed=False)
 
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[Check]:

@@ -24,6 +24,9 @@ _LINE = re.compile(r"(?P<name>[^=\s]+)=(?:(?P<quote>[\"'])(?P<quoted>.*)(?P=quot
 _LOOSE = 0o7777 & ~0o600
 
 
+_PLACES = {"PATH", "HOME", "LANG", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+
+
 def keys_file(environ: Mapping[str, str]) -> Path:
     """Where the keys are: `evalq/.env` in the user's configuration folder."""
     folder = Path(environ.get("XDG_CONFIG_HOME", ""))
@@ -59,6 +62,16 @@ def keys_version(environ: Mapping[str, str]) -> tuple[int, int]:
 def environment_with_keys(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment, with the file's keys where it is silent."""
     return {**environ, **load_keys(environ)}
+
+
+def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a worker that runs strangers' code is given: where things are, and nobody's keys."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name in _PLACES or (name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH")
+    }
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent"}  # the keys file is not to be found
 
 
 def variable_of(provider_or_variable: str) -> str:

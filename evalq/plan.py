@@ -10,6 +10,7 @@ from evalq.definitions.evalset import EvalSet
 from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
+from evalq.grading.marking import stages
 from evalq.grading.questions import questions
 from evalq.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
 from evalq.question import answer_prompt
@@ -61,6 +62,11 @@ class Plan:
     def scorer(self) -> str:
         """The scorer's name as stored: the mode, or `graders` for a task with a list of them."""
         return self.task.scoring.mode if self.task.scoring else "graders"
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether a grader runs code that judges wrote."""
+        return any("sandbox" in stages(self.task, case) for case in self.evalset.cases)
 
     @property
     def grader(self) -> JudgeConfig | None:

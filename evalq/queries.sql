@@ -435,8 +435,11 @@ UPDATE runs SET state = 'running', pause_reason = NULL WHERE id = ANY(%(run_ids)
 -- An answer that could only not be graded is paid for and stays. The clock, not the transaction's start, tells earlier
 -- calls from later ones: the lock may have been waited for.
 WITH errored AS (
-    DELETE FROM outcomes WHERE run_id = ANY(%(run_ids)s) AND verdict = 'errored'
-    RETURNING job_id, verdict, error_kind, message, attempts, finished_at
+    -- Who grades stored answers anew asks for no others: what has no answer to grade stays as it ended.
+    DELETE FROM outcomes o USING runs r
+    WHERE o.run_id = ANY(%(run_ids)s) AND r.id = o.run_id AND o.verdict = 'errored' AND (r.rescored_from IS NULL
+          OR EXISTS (SELECT 1 FROM completions k WHERE k.job_id = o.job_id AND k.state = 'answered'))
+    RETURNING o.job_id, o.verdict, o.error_kind, o.message, o.attempts, o.finished_at
 ), set_aside AS (
     INSERT INTO superseded_outcomes (job_id, verdict, error_kind, message, attempts, completion_state, answer, finished_at)
     SELECT e.job_id, e.verdict, e.error_kind, e.message, e.attempts, k.state, k.answer, e.finished_at
@@ -1176,3 +1179,80 @@ SELECT a.id, a.key, a.text, a.document, a.raised_at,
                 'sent_at', d.sent_at, 'last_error', d.last_error) ORDER BY d.channel)
                 FILTER (WHERE d.channel IS NOT NULL), '[]') AS deliveries
 FROM alerts a LEFT JOIN alert_deliveries d ON d.alert_id = a.id GROUP BY a.id ORDER BY a.id DESC LIMIT %(limit)s;
+
+-- take_over_answers --
+-- The stored answers of the runs a bake-off grades anew become its own jobs' answers.
+INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
+                         cost_usd, tool_calls, stored_at)
+SELECT new.id, k.state, k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms,
+       k.cost_usd, k.tool_calls, k.stored_at
+FROM runs r JOIN jobs new ON new.run_id = r.id
+JOIN jobs old ON old.run_id = r.rescored_from AND old.case_id = new.case_id AND old.sample = new.sample
+JOIN completions k ON k.job_id = old.id
+WHERE r.bakeoff_id = %(bakeoff_id)s;
+
+-- end_unanswered --
+-- Jobs that grade anew and find no answer end as theirs did: nobody is asked again.
+WITH done AS (
+    UPDATE jobs j SET state = 'done' FROM runs r
+    WHERE r.bakeoff_id = %(bakeoff_id)s AND j.run_id = r.id
+      AND NOT EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id)
+    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, r.rescored_from
+)
+INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
+SELECT done.id, done.run_id, done.bakeoff_id, done.case_id, done.sample, 'errored', coalesce(o.error_kind, 'no_answer'),
+       coalesce(o.message, 'the run it grades anew has no answer here'), 0
+FROM done LEFT JOIN outcomes o
+     ON o.run_id = done.rescored_from AND o.case_id = done.case_id AND o.sample = done.sample;
+
+-- stored_answers --
+-- The stored answers of some runs, with the cases they are for, to be looked at anew.
+SELECT r.id AS run_id, r.judge, j.id AS job_id, j.case_id, j.sample, c.body::text AS case_body, k.state AS kept_state,
+       k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id JOIN jobs j ON j.run_id = r.id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+JOIN completions k ON k.job_id = j.id
+WHERE r.id = ANY(%(run_ids)s) AND (%(case_id)s::text IS NULL OR j.case_id = %(case_id)s)
+ORDER BY r.id, c.ordinal, j.sample;
+
+-- bakeoff_graders --
+-- The grader models of a bake-off by the names they are called.
+SELECT grader_shas FROM bakeoffs WHERE id = %(bakeoff_id)s;
+
+-- peek_verdict --
+-- A verdict given before, for those who only want to know.
+SELECT verdict, cost_usd FROM verdict_cache WHERE key = %(key)s;
+
+-- cache_rows --
+-- The cached verdicts by grader model: how many, what they cost, how often they were used, what that saved.
+SELECT c.grader_model, count(*) AS verdicts, coalesce(sum(c.cost_usd), 0) AS cost_usd, min(c.stored_at) AS oldest,
+       max(c.stored_at) AS newest, coalesce(sum(u.uses), 0)::bigint AS uses, coalesce(sum(u.saved_usd), 0) AS saved_usd
+FROM verdict_cache c
+LEFT JOIN (SELECT key, count(*) AS uses, sum(saved_usd) AS saved_usd FROM verdict_uses GROUP BY key) u USING (key)
+GROUP BY c.grader_model ORDER BY count(*) DESC, c.grader_model;
+
+-- count_prunable --
+-- How many cached verdicts would go, and what asking for them again would cost.
+SELECT count(*) AS n, coalesce(sum(cost_usd), 0) AS cost_usd FROM verdict_cache
+WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
+  AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);
+
+-- prune_verdicts --
+-- Forget cached verdicts; what they were used for stays.
+DELETE FROM verdict_cache
+WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
+  AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);
+
+-- sent_keys --
+-- Which questions were put to whom for a job, in order: their keys are made of the prompts' bytes.
+SELECT purpose, judge, key, state, reply FROM call_journal WHERE job_id = %(job_id)s ORDER BY id;
+
+-- job_outcome --
+-- How a job ended.
+SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
+
+-- runs_code --
+-- Whether a grader of a bake-off's task or cases runs code; no row: none does.
+SELECT b.id FROM bakeoffs b JOIN definitions d ON d.sha256 = b.task_sha
+WHERE b.id = %(bakeoff_id)s AND (d.body::text LIKE '%%"function_output"%%' OR EXISTS (
+    SELECT 1 FROM cases c WHERE c.eval_set_sha = b.eval_set_sha AND c.body::text LIKE '%%"function_output"%%'));

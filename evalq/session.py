@@ -26,6 +26,18 @@ class Session:
     broker_url: str
     is_embedded: bool
     settings: Settings
+    data_dir: Path | None = None
+    """Of embedded engines."""
+
+    def prepare_sandbox(self) -> None:
+        """See that code can be run for graders, or refuse; a fleet of somebody else's sees for itself."""
+        if self.data_dir is None:
+            return
+        from evalq.embedded.folder import Folder
+        from evalq.sandbox.availability import require_sandbox
+
+        require_sandbox(self.settings.sandbox, os.environ)
+        Folder.of(self.data_dir).sandbox_wish.touch()
 
     def broker(self) -> "Broker":
         """The broker; Celery is imported by those who publish only."""
@@ -39,20 +51,19 @@ def open_session(settings: Settings, *, fleet: bool = False, cwd: Path | None = 
     """Open the given database and broker, or the embedded ones; with `fleet`, workers for these."""
     with ExitStack() as stack:
         _refuse_one_url_alone(settings)
+        folder = None
         if settings.database_url and settings.broker_url:
-            database_url, broker_url, is_embedded = settings.database_url, settings.broker_url, False
+            database_url, broker_url = settings.database_url, settings.broker_url
         else:
-            database_url, broker_url = stack.enter_context(
-                _embedded(settings, cwd or Path.cwd(), fleet=fleet)
-            )
-            is_embedded = True
+            folder = data_dir(settings, cwd or Path.cwd(), os.environ)
+            database_url, broker_url = stack.enter_context(_embedded(settings, folder, fleet=fleet))
         db = Database(database_url)
         stack.callback(db.close)
-        if is_embedded:
+        if folder is not None:
             apply_schema(db)
         else:
             require_schema(db)
-        yield Session(db, broker_url, is_embedded, settings)
+        yield Session(db, broker_url, folder is not None, settings, folder)
 
 
 def _refuse_one_url_alone(settings: Settings) -> None:
@@ -68,19 +79,19 @@ def open_database(settings: Settings, *, cwd: Path | None = None) -> Iterator[Da
     with ExitStack() as stack:
         url = settings.database_url
         if url is None:
-            url, _ = stack.enter_context(_embedded(settings, cwd or Path.cwd(), fleet=False))
+            folder = data_dir(settings, cwd or Path.cwd(), os.environ)
+            url, _ = stack.enter_context(_embedded(settings, folder, fleet=False))
         db = Database(url)
         stack.callback(db.close)
         yield db
 
 
 @contextmanager
-def _embedded(settings: Settings, cwd: Path, *, fleet: bool) -> Iterator[tuple[str, str]]:
+def _embedded(settings: Settings, folder: Path, *, fleet: bool) -> Iterator[tuple[str, str]]:
     """The engines of the project's data folder; after the last command, nothing is left running."""
     from evalq.embedded import attach
     from evalq.embedded.steward import ensure_steward, wait_until_gone
 
-    folder = data_dir(settings, cwd, os.environ)
     start_fleet = partial(
         ensure_steward,
         folder,

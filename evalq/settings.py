@@ -57,7 +57,11 @@ class Caps(Definition):
 
 
 class Settings(Definition):
-    """What `evalq.yaml` and the environment may say."""
+    """What `evalq.yaml` and the environment may say.
+
+    `sandbox: unsafe` has model-written code run without a sandbox, if EVALQ_ALLOW_UNSAFE_CODE=1 says so too;
+    every grade from such a run is stamped `isolation: weak`.
+    """
 
     database_url: str | None = None
     broker_url: str | None = None
@@ -73,6 +77,7 @@ class Settings(Definition):
     data_dir: Annotated[Path, Field(strict=False)] | None = None
     spool_dir: Annotated[Path, Field(strict=False)] | None = None
     display: Literal["auto", "rich", "plain", "none"] = "auto"
+    sandbox: Literal["strong", "unsafe"] = "strong"
 
     @field_validator("database_url")
     @classmethod
@@ -199,6 +204,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_ALERTS": (("alerts",), _json),
     "EVALQ_DATA_DIR": (("data_dir",), _text),
     "EVALQ_DISPLAY": (("display",), _text),
+    "EVALQ_SANDBOX": (("sandbox",), _text),
 }
 
 

@@ -22,6 +22,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("evalq.cli.steering:cancel", "Stop a bake-off for good; what is stored stays."),
     "runs": ("evalq.cli.inspect:runs", "List the bake-offs."),
     "inspect": ("evalq.cli.inspect:inspect", "Look into a bake-off: its table, its cases, its failures."),
+    "score": ("evalq.cli.score:score", "Grade stored answers again; no judge is asked."),
+    "replay": ("evalq.cli.replay:replay", "Look at one stored answer again: its prompt, its grades."),
+    "cache": ("evalq.cli.score:cache", "Look after the verdicts that grader models gave."),
     "frontier": ("evalq.cli.portfolio:frontier", "Set dollars against quality over several tasks."),
     "holdout": ("evalq.cli.holdout:holdout", "Freeze holdout sets, list the looks at them, verify that log."),
     "calibrate": (
@@ -34,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "kappa": ("evalq.cli.compare:kappa", "Say which runs err alike."),
     "power": ("evalq.cli.power:power", "Say how many cases it takes to see a difference, before spending."),
+    "transpile": (
+        "evalq.cli.transpile:transpile",
+        "Turn an EVAL.yaml of agentv into the evals.json of skill-creator.",
+    ),
     "judges": ("evalq.cli.judges:judges", "List the judges one can name."),
     "keys": ("evalq.cli.keys:keys", "Keep provider keys in a file only you can read."),
     "verify": ("evalq.cli.verify:verify", "Check judges against their own past, or with one real call."),

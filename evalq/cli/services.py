@@ -17,9 +17,20 @@ from evalq.settings import data_dir, load_settings
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True)
-def doctor(as_json: bool) -> int:
+@click.option(
+    "--sandbox",
+    "tries_sandbox",
+    is_flag=True,
+    help="Try to get out of the sandbox in every way known; exit 5 if one works.",
+)
+def doctor(as_json: bool, tries_sandbox: bool) -> int:
     """Say what is reachable, which versions, which keys are present (never their values)."""
     from evalq.diagnosis import diagnose
+
+    if tries_sandbox:
+        from evalq.cli.sandbox import show_escapes
+
+        return show_escapes(as_json=as_json)
 
     report = diagnose(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     if as_json:
@@ -99,16 +110,23 @@ def down(force: bool) -> int:
 
 @click.command()
 @click.option("-c", "--slots", type=click.IntRange(1, 1000), help="Jobs at once; default: fleet.slots.")
-@click.option("-Q", "--queues", help="Queues to serve, separated by commas; default: all.")
+@click.option("-Q", "--queues", help="Queues to serve, separated by commas; default: all but the sandbox's.")
+@click.option("--sandbox", is_flag=True, help="Run code for graders, and nothing else; keys are dropped.")
 @click.option("--events/--no-events", default=True, show_default=True, help="Tell Flower about every job.")
 @click.option("--loglevel", default="INFO", show_default=True)
-def worker(slots: int | None, queues: str | None, events: bool, loglevel: str) -> None:
+def worker(slots: int | None, queues: str | None, sandbox: bool, events: bool, loglevel: str) -> None:
     """Run a worker against EVALQ_DATABASE_URL and EVALQ_BROKER_URL."""
-    from evalq.queues import QUEUES
+    from evalq.embedded.steward import SANDBOX_SLOTS
+    from evalq.keys import without_keys
+    from evalq.queues import QUEUES, SANDBOX_QUEUE
 
     settings = load_settings(Path.cwd(), os.environ)
-    concurrency = str(slots or settings.fleet.slots)
-    served = queues or ",".join(QUEUES)
+    if sandbox:
+        harmless = without_keys(os.environ)
+        os.environ.clear()
+        os.environ.update(harmless)
+    concurrency = str(slots or (SANDBOX_SLOTS if sandbox else settings.fleet.slots))
+    served = SANDBOX_QUEUE if sandbox else queues or ",".join(QUEUES)
     node = f"evalq-{os.getpid()}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", *(["-E"] if events else [])]
     _celery(

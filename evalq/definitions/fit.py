@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.grader_fit import Check, fits_own_graders, grader_checks, has_input
-from evalq.definitions.graders import HitAtK, Mrr
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
 from evalq.errors import Problem
@@ -36,7 +35,7 @@ def _checks(task: TaskConfig) -> Iterator[Check]:
     yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if any(isinstance(grader, HitAtK | Mrr) for grader in task.graders):
+    if any(grader.type in ("hit_at_k", "mrr") for grader in task.graders):
         yield _has_relevant
     yield from grader_checks(task.graders)
     yield fits_own_graders

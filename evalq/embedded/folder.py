@@ -63,6 +63,11 @@ class Folder:
         """Held by the steward, and where it writes its pid."""
         return self.path / "steward.lock"
 
+    @property
+    def sandbox_wish(self) -> Path:
+        """There when somebody has code to run: the steward starts a worker for it then, not before."""
+        return self.path / "sandbox.wanted"
+
     def steward_pid(self) -> int:
         """The steward's process; 0 when what is written there is missing or an earlier one's."""
         try:

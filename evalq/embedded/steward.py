@@ -10,15 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalq.embedded import locks
 from evalq.embedded.engines import Engines, Folder, attach
-from evalq.embedded.fleet import Fleet, start_fleet
+from evalq.embedded.fleet import Fleet, start_fleet, worker_argv
 from evalq.embedded.processes import wait_until
 from evalq.errors import Unreachable
+from evalq.keys import without_keys
+from evalq.queues import SANDBOX_QUEUE
 
 if TYPE_CHECKING:
     from evalq.broker import Broker
@@ -28,6 +31,9 @@ _REAP_EVERY_S = 5.0
 # A judge's call in flight is paid for: it gets this long to come home before its worker is killed.
 _DRAIN_S = 120.0
 _LEAVE_S = _DRAIN_S + 30
+
+SANDBOX_SLOTS = 4
+"""Programs at once: each takes a core for as long as it runs."""
 
 
 def ensure_steward(
@@ -108,14 +114,33 @@ def main(argv: Sequence[str]) -> None:
         fleet = start_fleet(
             int(argv[1]), int(argv[2]), queues=argv[3].split(","), env=env, log_dir=engines.log_dir
         )
+        sandbox = _SandboxWorker(folder, fleet, index=int(argv[1]) + 1, env=without_keys(env))
         try:
             os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
-            _attend(folder, descriptor, engines, fleet)
+            _attend(folder, descriptor, engines, fleet, sandbox)
         finally:
             fleet.stop(grace_s=_DRAIN_S)
+            folder.sandbox_wish.unlink(missing_ok=True)
 
 
-def _attend(folder: Folder, descriptor: int, engines: Engines, fleet: Fleet) -> None:
+@dataclass
+class _SandboxWorker:
+    """The worker that runs code for graders: started when somebody has some, without any key."""
+
+    folder: Folder
+    fleet: Fleet
+    index: int
+    env: Mapping[str, str]
+    is_started: bool = False
+
+    def start_if_wanted(self) -> None:
+        """Start it once; the fleet keeps it running."""
+        if not self.is_started and self.folder.sandbox_wish.exists():
+            self.fleet.add(worker_argv(self.index, SANDBOX_SLOTS, [SANDBOX_QUEUE]), self.env)
+            self.is_started = True
+
+
+def _attend(folder: Folder, descriptor: int, engines: Engines, fleet: Fleet, sandbox: _SandboxWorker) -> None:
     """Stay for as long as needed, and start again what is killed.
 
     Nobody may be watching a kept fleet, so have what is lost brought back.
@@ -126,6 +151,7 @@ def _attend(folder: Folder, descriptor: int, engines: Engines, fleet: Fleet) -> 
         with contextlib.suppress(Unreachable):  # it does not start just now; the next time perhaps
             engines.revive()
             fleet.revive()
+            sandbox.start_if_wanted()
         if folder.read().kept and time.monotonic() >= next_reap:
             _ask_for_reaping(engines.broker_url)
             next_reap = time.monotonic() + _REAP_EVERY_S

@@ -69,7 +69,7 @@ def _verdict_brief(grader: VerdictGrader) -> Brief:
 def _weigh_verdict(grader: VerdictGrader, reply: Reply[str]) -> Opinion:
     del grader
     passed = reply.value == "VALID"
-    return Opinion(passed, float(passed), reply.value, reply.reason)
+    return Opinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
 
 
 def _rubric_brief(grader: RubricGrader) -> Brief:
@@ -123,7 +123,8 @@ def _category_brief(grader: CategoricalGrader) -> Brief:
 
 def _weigh_category(grader: CategoricalGrader, reply: Reply[str]) -> Opinion:
     passed = reply.value in grader.pass_categories
-    return Opinion(passed, grader.score(reply.value), reply.value, reply.reason)
+    in_full = f"category {reply.value}"
+    return Opinion(passed, grader.score(reply.value), reply.value, reply.reason, in_full)
 
 
 def _passing_first(grader: CategoricalGrader) -> tuple[str, ...]:
@@ -145,7 +146,7 @@ def _boolean_brief(grader: BooleanGrader) -> Brief:
 def _weigh_boolean(grader: BooleanGrader, reply: Reply[str]) -> Opinion:
     del grader
     passed = reply.value == "YES"
-    return Opinion(passed, float(passed), reply.value, reply.reason)
+    return Opinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
 
 
 def _example(example: Example, reply: str) -> tuple[Mapping[str, str], str]:

@@ -67,9 +67,9 @@ def _prompt(grader: PairwiseGrader, subject: Subject, first: str, second: str) -
 def _opinion(grader: PairwiseGrader, straight: Reply[str], swapped: Reply[str]) -> Opinion:
     """What two replies come to: `straight` with our answer as A, `swapped` with our answer as B."""
     winner, position = settle(straight.value, swapped.value)
-    in_full = (
-        winner if position is None else f"{winner}, since it prefers the {position} answer in either order"
-    )
+    in_full = f"{winner} against {grader.against}"
+    if position is not None:
+        in_full += f", since the {position} answer is preferred in either order"
     details = {"winner": winner, "position": position, "replies": [straight.value, swapped.value]}
     score = _SCORES[winner]
     return Opinion(grader.passes(score), score, winner, straight.reason, in_full, details)

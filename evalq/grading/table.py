@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalq.grading.code import mark_function_output
 from evalq.grading.model_graders import mark_by_models
 from evalq.grading.pairwise import mark_pairwise
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
@@ -12,7 +13,7 @@ Check = Callable[[Any, Subject], Mark]
 """Looks at nothing but the answer, the case and what the call took."""
 
 Examination = Callable[[Any, Subject, Bench], Mark]
-"""Needs more than the answer: a grader model, or another judge's answer."""
+"""Needs more than the answer: a grader model, the sandbox, or another judge's answer."""
 
 CHECKS: Mapping[str, Check] = {
     "hit_at_k": mark_hit_at_k,
@@ -20,6 +21,7 @@ CHECKS: Mapping[str, Check] = {
 }
 
 EXAMINATIONS: Mapping[str, Examination] = {
+    "function_output": mark_function_output,
     "boolean": mark_by_models,
     "categorical": mark_by_models,
     "criteria": mark_by_models,

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +29,9 @@ class Terms:
     git_sha: str | None = None
     ambiguous_repeats: int = 1
     uid: uuid.UUID | None = None
+    rescored_from: int | None = None
+    rescored_runs: Mapping[str, int] = field(default_factory=dict)
+    """Of a second grading: the bake-off and the run of each judge whose answers it is about."""
 
 
 def record(db: Database, plan: Plan, terms: Terms) -> int:
@@ -41,7 +44,7 @@ def add(tx: Connection, plan: Plan, terms: Terms) -> int:
     """The same in a transaction of the caller's, with whatever else belongs to it."""
     bakeoff_id = _add_bakeoff(tx, plan, terms)
     for judge in plan.judges:
-        _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, priority=_PRIORITIES.get(terms.run_type, 0))
+        _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, terms=terms)
     return bakeoff_id
 
 
@@ -59,7 +62,7 @@ def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
         grader_shas=json.dumps(
             {name: definitions.add_judge(tx, judge) for name, judge in plan.graders.items()}
         ),
-        rescored_from=None,
+        rescored_from=terms.rescored_from,
         seed=plan.seed,
         samples=plan.samples,
         cap_usd=terms.cap_usd,
@@ -72,7 +75,7 @@ def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
     return int(row["id"])
 
 
-def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int, priority: int) -> None:
+def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int, terms: Terms) -> None:
     row = tx.row(
         "add_run",
         bakeoff_id=bakeoff_id,
@@ -83,9 +86,10 @@ def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int,
         judge_sha=definitions.add_judge(tx, judge),
         n_jobs=plan.jobs_per_judge,
         window_size=plan.window(judge),
-        rescored_from=None,
+        rescored_from=terms.rescored_runs.get(judge.name),
     )
     assert row is not None
+    priority = _PRIORITIES.get(terms.run_type, 0)
     rows = (
         (row["id"], bakeoff_id, job.case_id, job.sample, judge.gate, job.position, priority)
         for job in plan.jobs()

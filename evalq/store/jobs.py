@@ -79,7 +79,7 @@ def _job(row: Row) -> Job:
     return Job(
         **{name: row[name] for name in _JOB_COLUMNS},
         case=EvalCase.model_validate_json(row["case_body"]),
-        completion=_completion(row) if row["kept_state"] else None,
+        completion=kept_completion(row) if row["kept_state"] else None,
     )
 
 
@@ -89,7 +89,8 @@ _JOB_COLUMNS = (
 )
 
 
-def _completion(row: Row) -> Completion:
+def kept_completion(row: Row) -> Completion:
+    """The stored answer in a row."""
     return Completion(
         state=row["kept_state"],
         text=row["answer"],

@@ -74,6 +74,7 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_ALERTS": '[{"command": ["true"]}]',
         "EVALQ_DATA_DIR": "here",
         "EVALQ_DISPLAY": "none",
+        "EVALQ_SANDBOX": "unsafe",
     }
     settings = load_settings(root, environ)
     assert settings.model_fields_set == set(Settings.model_fields)
@@ -144,6 +145,7 @@ def test_a_wrong_address_says_how_it_begins_and_hides_the_password(root: Path) -
         ("EVALQ_FLEET_PROCESSES", "²", "fleet.processes should be a whole number, but is text"),
         ("EVALQ_FLEET_SLOTS", "0", "fleet.slots: it should be greater than or equal to 1"),
         ("EVALQ_DISPLAY", "pretty", "display cannot be 'pretty'; write 'auto', 'rich', 'plain' or 'none'"),
+        ("EVALQ_SANDBOX", "weak", "sandbox cannot be 'weak'; write 'strong' or 'unsafe'"),
         ("EVALQ_JUDGES", "[]", "judges should be a mapping, but is a list"),
         ("EVALQ_JUDGES", '{"a": 3}', "judges.a should be a mapping, but is a whole number"),
     ],

@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
-__all__ = ["Grader", "GraderConfig", "HitAtK", "Mrr"]
+__all__ = ["FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -18,4 +19,6 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-GraderConfig = Annotated[HitAtK | Mrr | ModelGraders, Field(discriminator="type"), BeforeValidator(_spelled)]
+GraderConfig = Annotated[
+    FunctionOutput | HitAtK | Mrr | ModelGraders, Field(discriminator="type"), BeforeValidator(_spelled)
+]

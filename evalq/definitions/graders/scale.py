@@ -27,7 +27,7 @@ class Scale(Definition):
     @model_validator(mode="after")
     def _the_threshold_is_on_the_scale(self) -> Self:
         if self.range != _USUAL and "pass_threshold" not in self.model_fields_set:
-            raise ValueError(f"what passes on a range of {self.range}? add pass_threshold")
+            raise ValueError(f"pass_threshold is missing; say what passes on a range of {self.range}")
         if not self.low <= self.pass_threshold <= self.high:
             raise ValueError(
                 f"pass_threshold {self.pass_threshold:g} is outside the range; "

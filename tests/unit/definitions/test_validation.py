@@ -97,12 +97,14 @@ def test_a_choice_nearly_right_is_corrected() -> None:
 
 def test_a_bad_tag_lists_the_allowed_ones() -> None:
     problem = problem_of("graders: [{type: bleu}]\n")
-    assert problem.startswith("f.yaml:5: graders[0].type cannot be 'bleu'; write 'hit_at_k', 'mrr', ")
+    assert problem.startswith("f.yaml:5: graders[0].type cannot be 'bleu'; write ")
+    assert "'hit_at_k', 'mrr', " in problem
 
 
 def test_a_missing_tag_lists_the_allowed_ones() -> None:
     problem = problem_of("graders: [{k: 3}]\n")
-    assert problem.startswith("f.yaml:5: missing key 'type' in graders[0]; add type: one of hit_at_k, mrr, ")
+    assert problem.startswith("f.yaml:5: missing key 'type' in graders[0]; add type: one of ")
+    assert " hit_at_k, mrr, " in problem
 
 
 def test_a_judge_is_checked_by_the_rules_of_its_provider() -> None:

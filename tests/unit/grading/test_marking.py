@@ -94,12 +94,16 @@ def test_a_rubric_must_name_what_the_case_has_and_show_the_answer(rubric: str) -
     check_rubric(MODEL, CASE)
 
 
-@pytest.mark.parametrize(("reply", "valid"), [("VALID", True), (" invalid.\n", False)])
-def test_a_verdict_is_the_whole_reply(reply: str, valid: bool) -> None:
+@pytest.mark.parametrize(
+    ("reply", "valid"), [("VALID", True), (" invalid.\n", False), ("It might be VALID\n\nINVALID", False)]
+)
+def test_a_verdict_is_alone_on_the_last_line(reply: str, valid: bool) -> None:
     assert read_verdict(reply) is valid
 
 
-@pytest.mark.parametrize("reply", ["", "VALID INVALID", "The verdict: VALID", "NOT VALID", "ＶＡＬＩＤ"])
+@pytest.mark.parametrize(
+    "reply", ["", "VALID INVALID", "The verdict: VALID", "NOT VALID", "ＶＡＬＩＤ", "VALID\nI think"]
+)
 def test_anything_else_is_no_verdict(reply: str) -> None:
     with pytest.raises(UngradableAnswer):
         read_verdict(reply)

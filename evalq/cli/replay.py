@@ -1,0 +1,139 @@
+"""The command that looks at one stored answer again: its prompt, its grades, what differs."""
+
+import difflib
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalq.cli import options
+from evalq.cli.json_output import json_text
+from evalq.errors import InputError, Problem
+from evalq.settings import load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.evidence import BakeOffRow, RunRow
+    from evalq.records import Completion, Grade
+    from evalq.replaying import Replay
+    from evalq.settings import Settings
+    from evalq.store.database import Database
+
+
+@click.command()
+@click.argument("run")
+@click.argument("case_id", metavar="CASE")
+@click.option("--judge", help="Whose answer, when RUN is a bake-off of several judges.")
+@click.option("--sample", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--call", "ask_again", is_flag=True, help="Put the question to the judge once more, and compare."
+)
+@options.max_cost
+@click.option("--json", "as_json", is_flag=True, help="The evalq.replay/1 document.")
+def replay(
+    run: str,
+    case_id: str,
+    judge: str | None,
+    sample: int,
+    ask_again: bool,
+    max_cost_usd: Decimal | None,
+    as_json: bool,
+) -> int:
+    """Render the prompt of one stored answer again, grade it again, and say what differs.
+
+    RUN is a run's number, BAKEOFF:JUDGE, or a bake-off (`last`, or its number with --judge). Everything comes
+    from the snapshots taken then; nobody is asked unless with --call. Exit code 1 when something differs.
+    """
+    from evalq.replaying import call_again
+    from evalq.replaying import replay as replay_answer
+    from evalq.session import open_session
+
+    settings = load_settings(Path.cwd(), os.environ)
+    with open_session(settings, fleet=ask_again) as session:
+        bakeoff, chosen = _find(session.db, run, judge)
+        found = replay_answer(session.db, bakeoff, chosen, case_id=case_id, sample=sample)
+        fresh = (
+            call_again(session, found, cap_usd=_cap(max_cost_usd, settings), root=project_root(Path.cwd()))
+            if ask_again
+            else None
+        )
+    if as_json:
+        asked = {"call": fresh and {"state": fresh.state, "answer": fresh.text}} if ask_again else {}
+        click.echo(json_text(found.to_dict() | asked))
+    else:
+        for line in _lines(found, fresh, ask_again=ask_again):
+            click.echo(line)
+    click.echo(f"next  evalq inspect {bakeoff.id} --case {case_id}", err=True)
+    return 1 if found.differs else 0
+
+
+def _cap(given: Decimal | None, settings: "Settings") -> Decimal:
+    return given if given is not None else settings.max_cost_usd
+
+
+def _find(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, RunRow]":
+    """The run meant: a bake-off's number counts as one only together with a judge."""
+    from evalq.lineup import find_runs
+    from evalq.store import bakeoffs
+
+    if judge is not None:
+        entry = find_runs(db, [name if ":" in name else f"{name}:{judge}"])[0]
+        return entry.bakeoff, entry.run
+    if not name.isdecimal() and bakeoffs.is_name(name):
+        bakeoff_id = bakeoffs.find(db, name)
+        runs = bakeoffs.runs(db, bakeoff_id)
+        if len(runs) > 1:
+            judges = ", ".join(one.judge for one in runs)
+            raise InputError(Problem(f"bake-off {bakeoff_id} has several judges", f"add --judge: {judges}"))
+        return bakeoffs.get(db, bakeoff_id), runs[0]
+    entry = find_runs(db, [name])[0]
+    return entry.bakeoff, entry.run
+
+
+def _lines(found: "Replay", fresh: "Completion | None", *, ask_again: bool) -> Iterator[str]:
+    from evalq.reports.text import clean
+
+    same = {True: "the bytes that were sent", False: "NOT what was sent", None: "nothing was sent"}
+    yield f"bake-off {found.bakeoff.id}, run {found.run.id} ({found.run.judge}), case {found.answer.case.id}"
+    yield from _block("system", found.prompt.system)
+    for turn in found.prompt.turns:
+        yield from _block(turn.role, turn.text)
+    yield from _block("user", found.prompt.user)
+    yield f"prompt: {same[found.is_same_prompt]}"
+    yield from _block(f"answer ({found.answer.completion.state})", found.answer.completion.text)
+    for pair in found.grades:
+        sign = "≠" if pair.differs else "="
+        yield clean(f"{sign} {pair.grader}: {_told(pair.then)} → {_told(pair.now)}")
+    yield f"verdict: {found.verdict_then} → {found.verdict_now}"
+    if ask_again:
+        yield from _asked_again(found.answer.completion.text, fresh)
+
+
+def _told(grade: "Grade | None") -> str:
+    if grade is None:
+        return "no grade"
+    mark: dict[bool | None, str] = {True: "passed", False: "failed", None: "undecided"}
+    return f"{mark[grade.passed]} ({grade.reason})"
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    from evalq.reports.text import clean
+
+    if text:
+        yield f"— {title}"
+        yield from (f"  {line}" for line in clean(text).split("\n"))
+
+
+def _asked_again(before: str, fresh: "Completion | None") -> Iterator[str]:
+    from evalq.reports.text import clean
+
+    if fresh is None:
+        yield "asked again: no answer"
+    elif fresh.text == before:
+        yield "asked again: the same answer, byte for byte"
+    else:
+        yield f"asked again ({fresh.state}): another answer"
+        lines = before.splitlines(), fresh.text.splitlines()
+        yield from (clean(line) for line in difflib.unified_diff(*lines, "then", "now", lineterm=""))

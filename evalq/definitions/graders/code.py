@@ -1,0 +1,119 @@
+"""The grader that runs the code in an answer: which function, on which arguments, with what expected."""
+
+import keyword
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
+
+from evalq.definitions.definition import Definition
+from evalq.definitions.graders.grader import Grader
+
+Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
+
+_ALIASES = {"input": "args", "output": "expected"}
+
+
+class FunctionCase(Definition):
+    """One call and what it is to give. `input` may be written for `args`, `output` for `expected`.
+
+    With `raises`, expected is an exception's name ("ValueError", "ValueError: part of the message", or a
+    mapping of `type` and `message`), or nothing for any exception. `tolerance` is the largest difference that
+    `approx` allows.
+    """
+
+    args: list[Any] = Field(default=[])
+    kwargs: dict[str, Any] = Field(default={})
+    expected: Any = None
+    comparator: Comparator = "equals"
+    tolerance: FiniteFloat | None = Field(default=None, ge=0)
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_spelled_either_way(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        for alias, name in _ALIASES.items():
+            if alias in value and name in value:
+                raise ValueError(f"{alias} and {name} are the same; keep one of them")
+        return {_ALIASES.get(key, key): content for key, content in value.items()}
+
+    @model_validator(mode="after")
+    def _says_what_is_expected(self) -> Self:
+        if self.comparator == "raises":
+            self.raises()
+        elif "expected" not in self.model_fields_set:
+            raise ValueError("nothing is expected; add expected: …, or comparator: raises")
+        if self.tolerance is not None and self.comparator != "approx":
+            raise ValueError("tolerance is for comparator: approx; remove it, or compare with approx")
+        return self
+
+    def raises(self) -> tuple[str, str]:
+        """The expected exception's name and a part of its message, either empty for any."""
+        match self.expected:
+            case None:
+                return "", ""
+            case str() as text:
+                name, _, part = text.partition(":")
+                return name.strip(), part.strip()
+            case {"type": str() as name, **rest} if set(rest) <= {"message"}:
+                return name, str(rest.get("message", ""))
+        raise ValueError("expected names no exception; write expected: ValueError, or {type: …, message: …}")
+
+
+class FunctionOutput(Grader):
+    """Runs the function the judge wrote, in a sandbox, and compares what it returns.
+
+    What the task leaves out of `function_name` and `test_cases`, each case has in its `expected`, under the
+    same names. `timeout_per_case` is in seconds.
+    """
+
+    type: Literal["function_output"]
+    executor: Literal["python"] = "python"
+    function_name: str | None = None
+    test_cases: list[FunctionCase] = Field(default=[], max_length=1000)
+    timeout_per_case: FiniteFloat = Field(default=5, gt=0, le=60)
+    sandbox: bool = True
+
+    @field_validator("function_name")
+    @classmethod
+    def _is_a_name_in_python(cls, name: str | None) -> str | None:
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise ValueError(
+                "cannot name a Python function; write the function's name alone, without brackets"
+            )
+        return name
+
+    @field_validator("sandbox")
+    @classmethod
+    def _is_sandboxed(cls, sandbox: bool) -> bool:
+        if not sandbox:
+            raise ValueError(
+                "a task cannot do without the sandbox; remove this: a weaker mode is set in evalq.yaml, as "
+                "sandbox: unsafe"
+            )
+        return sandbox
+
+    def for_case(self, expected: Mapping[str, Any] | None) -> "FunctionOutput":
+        """The same with what the case's own `expected` adds; ValueError if there is still nothing to call."""
+        found = expected or {}
+        own = {"function_name": found.get("function_name"), "test_cases": found.get("test_cases", [])}
+        try:
+            added = FunctionOutput.model_validate({"type": self.type, **own})
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            raise ValueError(
+                f"expected.{'.'.join(map(str, first['loc']))}: {first['msg']}; change it"
+            ) from exc
+        function_name = self.function_name or added.function_name
+        test_cases = [*self.test_cases, *added.test_cases]
+        if function_name is None:
+            raise ValueError(
+                "no function to call; add function_name to the grader, or to the case's expected"
+            )
+        if not test_cases:
+            raise ValueError(
+                "nothing to call it with; add test_cases to the grader, or to the case's expected"
+            )
+        return self.model_copy(update={"function_name": function_name, "test_cases": test_cases})

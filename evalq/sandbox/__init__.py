@@ -1,0 +1,1 @@
+"""The sandbox: code that models wrote runs here, and nowhere else."""

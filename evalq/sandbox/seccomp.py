@@ -1,0 +1,123 @@
+"""The system calls the sandbox refuses, as a program for the kernel's filter.
+
+Namespaces and limits contain the code already; the filter takes away what would be left to try: memory that
+no limit counts, other processes' memory, namespaces and mounts, sockets, and the parts of the kernel where
+holes are found most often.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from errno import ENOSYS, EPERM
+
+# Numbers per architecture: x86_64, aarch64.
+_DENIED: dict[str, tuple[int, int]] = {
+    # The network namespace has no one to talk to; socketpair stays, asyncio needs it.
+    "socket": (41, 198),
+    # Another process's memory or files: those of the supervisor, above all.
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    # Memory that RLIMIT_AS does not count once it is not mapped.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "mq_open": (240, 180),
+    # Keys of the user outlive the process.
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # Namespaces and mounts.
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "chroot": (161, 51),
+    "pivot_root": (155, 41),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    # Large, and seldom needed by a function under test.
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "syslog": (103, 116),
+}
+_CLONE = (56, 220)
+_CLONE3 = 435
+_NEW_NAMESPACES = 0x7E02_0000  # CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET
+_X32_CALLS = 0x4000_0000  # the x32 calls share x86_64's architecture and have numbers of their own
+
+# linux/audit.h, linux/bpf_common.h, linux/seccomp.h
+_ARCHITECTURES: dict[str, tuple[int, int]] = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
+_LOAD, _RETURN = 0x20, 0x06
+_IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_ALLOW, _ERRNO, _KILL = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One instruction; a jump goes on with the next one unless it names a label."""
+
+    code: int
+    operand: int
+    if_true: str = ""
+    if_false: str = ""
+    label: str = ""
+
+
+def filter_program(machine: str) -> bytes | None:
+    """The filter for `bwrap --seccomp`; None for a machine whose numbers are not known here."""
+    if machine not in _ARCHITECTURES:
+        return None
+    column, architecture = _ARCHITECTURES[machine]
+    return _assembled(list(_steps(column, architecture)))
+
+
+def denied_calls(machine: str) -> dict[str, int]:
+    """The refused calls with their numbers on this machine."""
+    column = _ARCHITECTURES[machine][0]
+    return {name: numbers[column] for name, numbers in _DENIED.items()}
+
+
+def _steps(column: int, architecture: int) -> Iterator[_Step]:
+    yield _Step(_LOAD, _ARCHITECTURE)
+    yield _Step(_IF_EQUAL, architecture, if_false="kill")  # 32-bit calls on a 64-bit kernel
+    yield _Step(_LOAD, _NUMBER)
+    yield _Step(_IF_AT_LEAST, _X32_CALLS, if_true="missing")
+    # Its flags lie in memory, where no filter can look; libc falls back to clone.
+    yield _Step(_IF_EQUAL, _CLONE3, if_true="missing")
+    yield _Step(_IF_EQUAL, _CLONE[column], if_true="clone")
+    for numbers in _DENIED.values():
+        yield _Step(_IF_EQUAL, numbers[column], if_true="refuse")
+    yield _Step(_RETURN, _ALLOW)
+    yield _Step(_LOAD, _FIRST_ARGUMENT, label="clone")
+    yield _Step(_IF_ANY_BIT, _NEW_NAMESPACES, if_true="refuse")
+    yield _Step(_RETURN, _ALLOW)
+    yield _Step(_RETURN, _ERRNO | EPERM, label="refuse")
+    yield _Step(_RETURN, _ERRNO | ENOSYS, label="missing")
+    yield _Step(_RETURN, _KILL, label="kill")
+
+
+def _assembled(steps: list[_Step]) -> bytes:
+    places = {step.label: place for place, step in enumerate(steps) if step.label}
+
+    def distance(place: int, label: str) -> int:
+        return places[label] - place - 1 if label else 0
+
+    return b"".join(
+        struct.pack("=HBBI", step.code, distance(at, step.if_true), distance(at, step.if_false), step.operand)
+        for at, step in enumerate(steps)
+    )
