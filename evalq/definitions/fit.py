@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.grader_fit import Check, fits_own_graders, grader_checks, has_input
+from evalq.definitions.graders.expectation import is_text, is_texts
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
 from evalq.errors import Problem
 
 RUBRIC_NAMES = ("sources", "finding_json", "answer", "expected")
 MAX_CASES = 10
+NOTHING_MARKS = "nothing marks the answers"
 
 
 def check_fit(task: TaskConfig, loaded: LoadedEvalSet) -> list[Problem]:
@@ -31,14 +33,26 @@ def _misfits(check: Check, loaded: LoadedEvalSet) -> list[Problem]:
 
 
 def _checks(task: TaskConfig) -> Iterator[Check]:
-    yield from (has_input(name, "user_template") for name in check_template(task.user_template))
+    yield from (_asks_for(name) for name in check_template(task.user_template))
     yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if any(grader.type in ("hit_at_k", "mrr") for grader in task.graders):
-        yield _has_relevant
     yield from grader_checks(task.graders)
     yield fits_own_graders
+    if not task.marks_every_answer:
+        yield _is_marked
+
+
+def _asks_for(name: str) -> Check:
+    """A case that brings its own conversation does not need the task's template."""
+    asks = has_input(name, "user_template")
+    return lambda case: None if case.messages else asks(case)
+
+
+def _is_marked(case: EvalCase) -> tuple[str, str] | None:
+    if case.graders:
+        return None
+    return NOTHING_MARKS, "add graders: to the case, or scoring: or graders: to the task"
 
 
 def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
@@ -50,30 +64,24 @@ def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
 
 
 def _has_answer(case: EvalCase) -> tuple[str, str] | None:
-    if _is_text((case.expected or {}).get("answer")):
+    if is_text((case.expected or {}).get("answer")):
         return None
     return "pass_rule exact_match needs expected.answer, a text", 'add expected: {answer: "…"}, in quotes'
 
 
 def _has_substring(case: EvalCase) -> tuple[str, str] | None:
     expected = case.expected or {}
-    is_fine = _is_texts(expected["any_of"]) if "any_of" in expected else _is_text(expected.get("answer"))
+    is_fine = is_texts(expected["any_of"]) if "any_of" in expected else is_text(expected.get("answer"))
     if is_fine:
         return None
     return "pass_rule any_substring needs expected.any_of, a list of texts", 'add expected: {any_of: ["…"]}'
 
 
 def _has_finding(case: EvalCase) -> tuple[str, str] | None:
-    if case.expected_type == "negative" or _is_texts((case.expected or {}).get("any_of")):
+    if case.expected_type == "negative" or is_texts((case.expected or {}).get("any_of")):
         return None
     remedy = 'add expected: {any_of: ["…"]}, or expected_type: negative where nothing is to be found'
     return "a positive case needs expected.any_of, a list of texts", remedy
-
-
-def _has_relevant(case: EvalCase) -> tuple[str, str] | None:
-    if _is_texts((case.expected or {}).get("relevant")):
-        return None
-    return "ranking graders need expected.relevant, a list of ids", 'add expected: {relevant: ["…"]}'
 
 
 _EXPECTED_BY_RULE: dict[str, Check] = {
@@ -81,12 +89,3 @@ _EXPECTED_BY_RULE: dict[str, Check] = {
     "any_substring": _has_substring,
     FINDINGS_RULE: _has_finding,
 }
-
-
-def _is_text(value: object) -> bool:
-    """An empty text would occur in every answer."""
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_text(entry) for entry in value)

@@ -1,4 +1,4 @@
-"""Whether graders fit a case: it has every input their rubrics name, and a reference to compare with."""
+"""Whether graders fit a case: it has every input their rubrics name, and what they compare with."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,6 +19,7 @@ _GIVEN_OF_TWO = {"question", "answer_a", "answer_b", "expected"}
 def grader_checks(graders: Sequence[GraderConfig], place: str = "graders") -> Iterator[Check]:
     """What each case must have for these graders."""
     for number, grader in enumerate(graders):
+        yield _suffices(grader)
         if not isinstance(grader, ModelGrader):
             continue
         given = _GIVEN_OF_TWO if isinstance(grader, PairwiseGrader) else _GIVEN
@@ -32,6 +33,10 @@ def fits_own_graders(case: EvalCase) -> tuple[str, str] | None:
     """What the graders written in a case miss in it."""
     found = (check(case) for check in grader_checks(case.graders))
     return next((wrong for wrong in found if wrong), None)
+
+
+def _suffices(grader: GraderConfig) -> Check:
+    return lambda case: grader.lack(case.expected or {})
 
 
 def has_input(name: str, template: str) -> Check:

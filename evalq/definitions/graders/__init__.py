@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.model_graders import ModelGraders
@@ -20,5 +21,5 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    FunctionOutput | HitAtK | Mrr | ModelGraders, Field(discriminator="type"), BeforeValidator(_spelled)
+    CheckConfig | ModelGraders | FunctionOutput, Field(discriminator="type"), BeforeValidator(_spelled)
 ]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
 
 from evalq.definitions.definition import Definition
-from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
 
@@ -117,3 +117,11 @@ class FunctionOutput(Grader):
                 "nothing to call it with; add test_cases to the grader, or to the case's expected"
             )
         return self.model_copy(update={"function_name": function_name, "test_cases": test_cases})
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs a function's name and calls of it."""
+        try:
+            self.for_case(expected)
+        except ValueError as exc:
+            return lack_of(exc, f"grader {self.label!r}")
+        return None
