@@ -37,6 +37,12 @@ def choose_graders(
     }
 
 
+def named_models(task: TaskConfig, cases: Sequence[EvalCase]) -> list[str]:
+    """The grader models that a task and its cases name, each once."""
+    names = dict.fromkeys(name for case in cases for name in grader_models(task, case))
+    return [name for name in names if name]
+
+
 def _panel_members(task: TaskConfig, case: EvalCase) -> Sequence[str]:
     return [name for _, grader in named_graders(task, case) for name in getattr(grader, "models", ())]
 

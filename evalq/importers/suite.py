@@ -174,9 +174,7 @@ class _Reading:
                     written = str(path.relative_to(self._folder))
                     yield from self._referred(written, self._file, Place(shown(self._file), 1), library)
 
-    def _in_file(
-        self, located: Located, path: Path, library: Library
-    ) -> Iterator[tuple[WrittenEval, Path]]:
+    def _in_file(self, located: Located, path: Path, library: Library) -> Iterator[tuple[WrittenEval, Path]]:
         if isinstance(located.value, list):
             yield from self._listed(located, path, library)
             return
@@ -210,7 +208,9 @@ class _Reading:
         try:
             is_suite = shape_of(located.value) == "suite"
             inner = part(located, "eval_suite", "evals") if is_suite else located
-            found = self._listed(inner, target, library) if is_suite else self._in_file(inner, target, library)
+            found = (
+                self._listed(inner, target, library) if is_suite else self._in_file(inner, target, library)
+            )
             chosen = [one for one in found if not wanted or _is_meant(one[0], wanted)]
         finally:
             self._open.pop()
@@ -222,11 +222,11 @@ class _Reading:
         here = path.resolve().parent
         return list(dict.fromkeys((here, self._folder)))
 
-    def _eval(
-        self, one: WrittenEval, config: SuiteConfig, path: Path, library: Library
-    ) -> SuiteEval | None:
+    def _eval(self, one: WrittenEval, config: SuiteConfig, path: Path, library: Library) -> SuiteEval | None:
         try:
-            located = Located(filled_texts(one.located.value, self._values), one.located.lines, one.located.file)
+            located = Located(
+                filled_texts(one.located.value, self._values), one.located.lines, one.located.file
+            )
             setting = self._setting(one, config, path, library, Place(located.file, located.line_of(())))
             if one.eval_type == "regression":
                 return regression(located, validate(RegressionForm, located), setting)
@@ -246,7 +246,9 @@ class _Reading:
         def read_if_there(written: str) -> str:
             if ".." in Path(written).parts or any((root / written).exists() for root in roots):
                 return read(written)
-            self._warnings.append(f"{place.file}:{place.line}: {written!r} is no file here; it is sent as text")
+            self._warnings.append(
+                f"{place.file}:{place.line}: {written!r} is no file here; it is sent as text"
+            )
             return written
 
         return Setting(

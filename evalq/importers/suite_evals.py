@@ -154,7 +154,9 @@ def checked_graders(located: Located, written: list[dict[str, Any]]) -> list[Gra
         try:
             made.append(_GRADER.validate_python(one))
         except ValidationError as exc:
-            problems += [_grader_problem(located, one, dict(error)) for error in exc.errors(include_url=False)]
+            problems += [
+                _grader_problem(located, one, dict(error)) for error in exc.errors(include_url=False)
+            ]
     if problems:
         raise InputError(*problems)
     return made

@@ -80,9 +80,7 @@ def _plain(rubric: str) -> str:
     return rubric if rubric in RUBRICS else rubric.replace("{", "{{").replace("}", "}}")
 
 
-def _scale(
-    config: Mapping[str, Any], scoring: Mapping[str, Any], found: tuple[int, int]
-) -> dict[str, Any]:
+def _scale(config: Mapping[str, Any], scoring: Mapping[str, Any], found: tuple[int, int]) -> dict[str, Any]:
     low, high = scoring.get("range") or found
     threshold = config.get("pass_threshold", scoring.get("pass_threshold"))
     if threshold is None:

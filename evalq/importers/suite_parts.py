@@ -33,9 +33,7 @@ def without(located: Located, *keys: str) -> Located:
 def renamed(located: Located, old: str, new: Loc, value: Any) -> Located:
     """The same mapping with `value` at the new place, on the lines of what the old key holds."""
     kept = {key: item for key, item in located.value.items() if key != old}
-    lines = {
-        (*new, *loc[1:]) if loc[:1] == (old,) else loc: line for loc, line in located.lines.items()
-    }
+    lines = {(*new, *loc[1:]) if loc[:1] == (old,) else loc: line for loc, line in located.lines.items()}
     return Located({**kept, str(new[0]): value}, lines, located.file)
 
 

@@ -140,7 +140,11 @@ def _compare(
             return {"type": "numeric_delta", "value": baseline, "tolerance": form.tolerance}
         case "semantic":
             demands = _demands(form)
-            return {"type": "semantic", **demands} if demands else {"type": "verdict", "rubric": "answer_matches"}
+            return (
+                {"type": "semantic", **demands}
+                if demands
+                else {"type": "verdict", "rubric": "answer_matches"}
+            )
         case "structural":
             is_strict = form.options.strict if strict is None else strict
             return _structural(form, baseline, strict=bool(is_strict), is_response=is_response)
@@ -167,7 +171,9 @@ def _structural(form: ComparisonForm, baseline: Any, *, strict: bool, is_respons
     allowed = {**form.tolerance, **options.model_dump(include={*_ALLOWANCES}, exclude_none=True)}
     ignored = [*form.ignore_fields, *options.ignore_fields]
     # What a baseline has no word for, such as the headers of a response, is not compared.
-    silent = [name for name in _RESPONSE if is_response and isinstance(baseline, dict) and name not in baseline]
+    silent = [
+        name for name in _RESPONSE if is_response and isinstance(baseline, dict) and name not in baseline
+    ]
     inside = _inside_body if is_response and isinstance(baseline, dict) else lambda path: path
     return {
         "type": "structural_match",

@@ -89,9 +89,7 @@ def _said(line: str) -> str:
     return found["text"] if found else line.strip()
 
 
-def _range(
-    ranges: set[tuple[int, int]], opening: str, criteria: Sequence[dict[str, Any]]
-) -> tuple[int, int]:
+def _range(ranges: set[tuple[int, int]], opening: str, criteria: Sequence[dict[str, Any]]) -> tuple[int, int]:
     """As the criteria say, else as the opening does, else from the lowest level to the highest."""
     said = _RANGE.search(opening)
     levels = [int(score) for one in criteria for score in one.get("levels", {})]

@@ -177,9 +177,7 @@ def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
         yield _test(located, file, one, library, own_id=f"/{own}")
 
 
-def _test(
-    whole: Located, file: EvalFile, one: Located, library: Library, *, own_id: str
-) -> WrittenEval:
+def _test(whole: Located, file: EvalFile, one: Located, library: Library, *, own_id: str) -> WrittenEval:
     """One test of a file with what the file says of all of them."""
     about = file.metadata
     own = dict(one.value)
