@@ -18,7 +18,7 @@ from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
-from evalq.grader_choice import choose_graders, named_models
+from evalq.grader_choice import choose_graders, named_models, refuse_absent_opponents
 from evalq.grading.judge_model import check_rubric
 from evalq.importers import Imported, recognise
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
@@ -96,6 +96,7 @@ def _planned(imported: Imported, request: Request, settings: Settings, *, known:
     judges = [
         hurried(judge, imported.deadline_s) for judge in pick(request.judges or task.default_judges, known)
     ]
+    refuse_absent_opponents(task, cases, judges)
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
     )

@@ -8,7 +8,8 @@ from evalq.summary.grading import panel_agreement, position_bias
 
 SETTINGS = """\
   ga: {provider: simulated, model: ga, accuracy: 1, time_scale: 0, echo: true, price: {input: 1, output: 5}}
-  gb: {provider: simulated, model: gb, accuracy: 1, time_scale: 0, structured: true, price: {input: 1, output: 5}}
+  gb: {provider: simulated, model: b, accuracy: 1, time_scale: 0,
+    structured: true, price: {input: 1, output: 1}}
   gc: {provider: simulated, model: gc, accuracy: 0, time_scale: 0, price: {input: 1, output: 5}}
 """
 TASK = """\
