@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from evalq.catalogue import Catalogue, pick
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import PairwiseGrader
+from evalq.definitions.graders.model_graders import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import near

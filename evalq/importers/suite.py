@@ -1,12 +1,13 @@
 """Suites of evals in YAML and JSON: a suite file, a folder of them, or one file of evals, read as one."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from evalq.definitions.files import read_text, shown
 from evalq.definitions.json_text import load_json
 from evalq.definitions.located import Located
+from evalq.definitions.placeholders import filled
 from evalq.definitions.validation import validate
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
@@ -18,7 +19,6 @@ from evalq.importers.suite_library import Library, read_library, read_shared_thr
 from evalq.importers.suite_parts import part
 from evalq.importers.suite_regressions import regression
 from evalq.importers.suite_shapes import WrittenEval, evals_in, shape_of, without_nulls, written_eval
-from evalq.definitions.placeholders import filled
 
 SUITE_FILES = ("eval-suite.yaml", "eval-suite.yml", "eval-suite.json")
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -37,10 +37,10 @@ class Suite:
     file: str
     folder: Path
     evals: tuple[SuiteEval, ...]
-    config: SuiteConfig = SuiteConfig()
-    reporting: Reporting = Reporting()
-    thresholds: Thresholds = Thresholds()
-    library: Library = field(default_factory=Library)
+    config: SuiteConfig
+    reporting: Reporting
+    thresholds: Thresholds
+    library: Library
     warnings: tuple[str, ...] = ()
 
 
@@ -274,7 +274,7 @@ class _Reading:
 
 def filled_texts(value: dict[str, object], values: Mapping[str, str]) -> dict[str, object]:
     """An eval with its placeholders filled, but for those of its requests: they may be secrets."""
-    kept = {key: value[key] for key in ("current", "baseline") if key in value}
+    kept: dict[str, object] = {key: value[key] for key in ("current", "baseline") if key in value}
     whole: dict[str, object] = filled({key: item for key, item in value.items() if key not in kept}, values)
     given = value.get("input")
     if isinstance(given, dict) and given.get("type") == "api_call":
@@ -284,4 +284,6 @@ def filled_texts(value: dict[str, object], values: Mapping[str, str]) -> dict[st
 
 def _is_meant(one: WrittenEval, wanted: str) -> bool:
     written = one.located.value.get("id")
-    return isinstance(written, str) and written.rpartition("/")[2] == wanted.lstrip("/") or written == wanted
+    return (
+        isinstance(written, str) and written.rpartition("/")[2] == wanted.lstrip("/")
+    ) or written == wanted

@@ -38,7 +38,7 @@ class SuiteConfig(Definition):
     retry_count: int = Field(default=0, ge=0, le=20, validation_alias=AliasChoices("retry_count", "retries"))
     samples: int | None = Field(default=None, ge=1, le=1000)
     model: str | None = None
-    judges: Texts = []
+    judges: Texts = Field(default=[])
     grader_model: str | None = None
     base_url: str | None = None
 
@@ -61,7 +61,7 @@ class SuiteConfig(Definition):
 class Reporting(Definition):
     """What is written after a run, and where."""
 
-    format: Annotated[list[Format], BeforeValidator(_formats)] = ["json", "markdown", "html"]
+    format: Annotated[list[Format], BeforeValidator(_formats)] = Field(default=["json", "markdown", "html"])
     output_dir: str = "results"
     include_details: bool = True
     notify_on_failure: bool = False
@@ -71,8 +71,8 @@ class Thresholds(Definition):
     """What a gate demands: by metric, and by metric for each named context. `k` is that of `pass_at_k`."""
 
     k: int = Field(default=3, ge=1, le=100)
-    metrics: dict[str, float] = {}
-    contexts: dict[str, dict[str, float]] = {}
+    metrics: dict[str, float] = Field(default={})
+    contexts: dict[str, dict[str, float]] = Field(default={})
 
     @field_validator("metrics", mode="before")
     @classmethod

@@ -38,14 +38,14 @@ class ExpectedForm(Definition):
 
     type: ExpectedType
     value: Any = None
-    alternatives: list[Any] = []
+    alternatives: list[Any] = Field(default=[])
 
 
 class GraderForm(Definition):
     """What marks the answer; `config` depends on the type and its method."""
 
     type: GraderType
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = Field(default={})
     name: str | None = None
     weight: FiniteFloat | None = Field(default=None, ge=0)
     required: bool | None = None
@@ -57,7 +57,7 @@ class MetadataForm(Definition):
     model_config = ConfigDict(extra="allow")
 
     difficulty: str | None = None
-    tags: Texts = []
+    tags: Texts = Field(default=[])
     timeout_seconds: FiniteFloat | None = Field(default=None, gt=0, le=3600)
     retries: int | None = Field(default=None, ge=0, le=20)
     weight: FiniteFloat = Field(default=1.0, ge=0)
@@ -75,7 +75,7 @@ class CapabilityForm(Definition):
     category: str = ""
     input: InputForm
     expected: ExpectedForm | None = None
-    graders: list[GraderForm] = []
+    graders: list[GraderForm] = Field(default=[])
     metadata: MetadataForm = MetadataForm()
 
 
@@ -85,7 +85,7 @@ class BaselineForm(Definition):
     output: Any = Field(default=None, validation_alias=AliasChoices("output", "response"))
     version: str | None = None
     captured_at: str | None = None
-    environment: dict[str, Any] = {}
+    environment: dict[str, Any] = Field(default={})
 
 
 class ExecutionForm(Definition):
@@ -94,7 +94,7 @@ class ExecutionForm(Definition):
     type: Literal["http", "skill", "prompt"]
     base_url: str | None = None
     skill_name: str | None = None
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default={})
 
 
 class CurrentForm(Definition):
@@ -107,9 +107,9 @@ class CurrentForm(Definition):
 class OptionsForm(Definition):
     """What of a structure counts."""
 
-    ignore_values: Texts = []
-    ignore_fields: Texts = []
-    require_keys: Texts = []
+    ignore_values: Texts = Field(default=[])
+    ignore_fields: Texts = Field(default=[])
+    require_keys: Texts = Field(default=[])
     allow_additional_fields: bool | None = None
     allow_field_reordering: bool | None = None
     strict: bool | None = None
@@ -119,8 +119,8 @@ class ComparisonForm(Definition):
     """How the current output is held against the baseline."""
 
     type: ComparisonType
-    tolerance: dict[str, Any] = {}
-    ignore_fields: Texts = []
+    tolerance: dict[str, Any] = Field(default={})
+    ignore_fields: Texts = Field(default=[])
     options: OptionsForm = OptionsForm()
 
 
@@ -135,5 +135,5 @@ class RegressionForm(Definition):
     baseline: BaselineForm = BaselineForm()
     current: CurrentForm
     comparison: ComparisonForm = ComparisonForm(type="structural")
-    graders: list[GraderForm] = []
+    graders: list[GraderForm] = Field(default=[])
     metadata: MetadataForm = MetadataForm()

@@ -1,4 +1,4 @@
-"""The shared definitions of a folder of evals: named graders, rubrics, scales and defaults, and thresholds."""
+"""The shared definitions of a folder of evals: named graders, rubrics, scales, defaults, thresholds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

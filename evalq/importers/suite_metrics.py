@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-PASS_RATE = "pass_rate"
+PASS_RATE = "pass_rate"  # noqa: S105 - a metric, not a password
 
 _SPELLING = re.compile(r"pass(?:@|_at_|\^|_hat_)(?P<k>[1-9]\d{0,2}|k)")
 _KNOWN = "pass_at_1, pass_at_3, pass_hat_3, required_pass_rate"

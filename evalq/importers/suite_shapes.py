@@ -125,7 +125,7 @@ def _single(located: Located, library: Library, eval_type: EvalType | None = Non
 
 
 def _in_form(located: Located, library: Library) -> Located:
-    """`grader` among `graders`, `expected_output` as `expected`, short inputs and expectations written out."""
+    """`grader` among `graders`, `expected_output` as `expected`, short forms written out."""
     value = located.value
     if "expected_output" in value:
         if "expected" in value:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.numbers import is_number
@@ -19,7 +19,7 @@ class NumericDelta(Grader):
 
     type: Literal["numeric_delta"]
     value: Any
-    tolerance: dict[str, Any] = {}
+    tolerance: dict[str, Any] = Field(default={})
 
     @field_validator("value")
     @classmethod
