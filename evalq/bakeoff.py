@@ -84,7 +84,7 @@ def prepare_imported(imported: Imported, request: Request, settings: Settings) -
         judges=request.judges or imported.judges,
         samples=request.samples if request.samples > 1 else imported.samples,
     )
-    return _planned(imported, wanted, settings, known=known)
+    return replace(_planned(imported, wanted, settings, known=known), warnings=imported.warnings)
 
 
 def _planned(imported: Imported, request: Request, settings: Settings, *, known: Catalogue) -> Plan:

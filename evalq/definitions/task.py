@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.definition import NAME_PATTERN, Definition
 from evalq.definitions.graders import GraderConfig, HitAtK, Mrr
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
@@ -39,7 +39,6 @@ class TaskConfig(Definition):
     user_template: str
     scoring: ScoringConfig | None = None
     graders: list[GraderConfig] = Field(default=[])
-    graders_by_case: bool = Field(default=False, exclude_if=is_unset)
     pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
     default_judges: list[str] = Field(default=[])
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)

@@ -177,7 +177,6 @@ def _task(prompt: EvaPrompt) -> TaskConfig:
         description=prompt.meta.summary,
         system_prompt="",
         user_template="{prompt}",
-        graders_by_case=True,
         max_tokens=MAX_TOKENS,
     )
 

@@ -1,13 +1,13 @@
 """An eva prompt's eval.yml: cases with assertions and rubrics, and requests that should trigger it or not."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Self
 
-from pydantic import Field, FiniteFloat, field_validator, model_validator
+from pydantic import AliasChoices, Field, FiniteFloat, field_validator, model_validator
 
 from evalq.definitions.definition import Definition
 from evalq.definitions.located import Loc, Located
+from evalq.definitions.regexes import check_regex
 from evalq.definitions.validation import validate
 from evalq.errors import Problem
 from evalq.importers.eva_meta import Text, without_nulls
@@ -49,10 +49,8 @@ class Assertion(Definition):
     @field_validator("matches", "not_matches")
     @classmethod
     def _is_a_pattern(cls, pattern: str | None) -> str | None:
-        try:
-            re.compile(pattern or "")
-        except re.error as exc:
-            raise ValueError(f"not a regular expression: {exc}; mend the pattern") from None
+        if pattern is not None:
+            check_regex(pattern, [])
         return pattern
 
     @field_validator("json_schema")
@@ -87,7 +85,7 @@ class Case(Definition):
     name: Annotated[Text, Field(max_length=200)]
     inputs: dict[str, Any] | None = None
     inputs_from: Text | None = None
-    asserts: list[Assertion] = Field(default=[], alias="assert")
+    asserts: list[Assertion] = Field(default=[], validation_alias=AliasChoices("assert"))
     rubric: Text | None = None
     judge: JudgeSpec = JudgeSpec()
     model: Text | None = None

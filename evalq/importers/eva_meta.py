@@ -46,6 +46,13 @@ class Promotion(_Lenient):
     require_eval: bool | None = None
 
 
+class Standing(_Lenient):
+    """How far a prompt has come, and what it asks for to go further."""
+
+    status: Status
+    promotion: Promotion = Promotion()
+
+
 class PromptMeta(_Lenient):
     """What an evaluation needs of it; nothing is required."""
 

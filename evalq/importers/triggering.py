@@ -44,7 +44,6 @@ def trigger_task(name: str, description: str = "") -> TaskConfig:
         description=description,
         system_prompt="",
         user_template="{prompt}",
-        graders_by_case=True,
         max_tokens=MAX_TOKENS,
     )
 

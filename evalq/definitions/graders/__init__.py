@@ -22,7 +22,7 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    CheckConfig | ModelGraders | FunctionOutput | Decision,
+    CheckConfig | Decision | ModelGraders | FunctionOutput,
     Field(discriminator="type"),
     BeforeValidator(_spelled),
 ]

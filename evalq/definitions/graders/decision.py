@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.grader import Grader, Lack
 
 Choice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 
@@ -24,3 +24,11 @@ class Decision(Grader):
         """The choices that pass; none when the case does not say."""
         decision = expected.get("decision", [])
         return [decision] if isinstance(decision, str) else [str(one) for one in decision]
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs to know what is right, and that must be one of the choices."""
+        wanted = self.wanted(expected)
+        if wanted and set(wanted) <= set(self.choices):
+            return None
+        message = f"grader {self.label!r} needs expected.decision, one of {', '.join(self.choices)}"
+        return message, f"add expected: {{decision: {self.choices[0]}}}"
