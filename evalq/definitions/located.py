@@ -52,14 +52,10 @@ class _Container:
 
 
 class Tree:
-    """Builds a Located from its parts in the order they are written, and refuses what no definition needs.
+    """Builds a Located from its parts in the order they are written, and refuses what no definition needs."""
 
-    With `number_keys`, whole numbers are keys too, as their text: other formats have scales by their scores.
-    """
-
-    def __init__(self, file: str, *, number_keys: bool = False) -> None:
+    def __init__(self, file: str) -> None:
         self._file = file
-        self._number_keys = number_keys
         self._root: Any = None
         self._open: list[_Container] = []
         self._lines: dict[Loc, int] = {}
@@ -110,7 +106,7 @@ class Tree:
         raise InputError(Problem(message, remedy, self._file, line))
 
     def _take_key(self, key: Any, line: int) -> None:
-        if self._number_keys and isinstance(key, int) and not isinstance(key, bool):
+        if type(key) is int:  # the labels of a scale are written by number
             key = str(key)
         if not isinstance(key, str):
             self._refuse_key(line)

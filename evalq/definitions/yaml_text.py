@@ -34,9 +34,9 @@ _REMEDIES = {
 _USUAL_REMEDY = "check the indentation there, and put text with special characters in quotes"
 
 
-def load_yaml(text: str, file: str, *, number_keys: bool = False) -> Located:
+def load_yaml(text: str, file: str) -> Located:
     """The one document in `text`; None for an empty one. `file` names it in errors."""
-    tree = Tree(file, number_keys=number_keys)
+    tree = Tree(file)
     for event in yaml_events(text, file):
         _refuse_anchor(tree, event)
         take_event(tree, event)

@@ -75,12 +75,12 @@ def suite_folder(file: Path) -> Path:
 
 
 def load(path: Path, text: str) -> Located:
-    """A file's content with its lines; whole numbers may be keys, as in scales."""
+    """A file's content with its lines."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(Problem("no eval file", f"write a {', '.join(SUFFIXES)} file", shown(path)))
     if path.suffix.lower() == ".json":
         return load_json(text, shown(path))
-    return load_yaml(text, shown(path), number_keys=True)
+    return load_yaml(text, shown(path))
 
 
 class _Reading:
