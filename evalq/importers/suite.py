@@ -16,7 +16,7 @@ from evalq.importers.suite_config import Reporting, SuiteConfig, SuiteForm, Thre
 from evalq.importers.suite_evals import Setting, SuiteEval, capability
 from evalq.importers.suite_forms import CapabilityForm, RegressionForm
 from evalq.importers.suite_library import Library, read_library, read_shared_thresholds
-from evalq.importers.suite_parts import part
+from evalq.importers.suite_parts import part, text_at
 from evalq.importers.suite_regressions import regression
 from evalq.importers.suite_shapes import WrittenEval, evals_in, shape_of, without_nulls, written_eval
 
@@ -83,6 +83,12 @@ def load(path: Path, text: str) -> Located:
     return load_yaml(text, shown(path))
 
 
+def load_file(path: Path) -> Located:
+    """The content of a file somebody has named."""
+    named = suite_file(path)
+    return load(named, read_text(named))
+
+
 class _Reading:
     """One reading of a suite: its folder, what it shares, and what was found on the way."""
 
@@ -96,11 +102,12 @@ class _Reading:
         self._n_files = 0
 
     def suite(self) -> Suite:
-        located = load(self._file, read_text(self._file))
+        located = load_file(self._file)
         library, thresholds = self._shared()
         shape = shape_of(located.value)
         body = part(located, "eval_suite") if shape == "suite" else None
-        form = self._form(body) if body is not None else SuiteForm(name=self._file.stem)
+        name = text_at(located.value, "metadata", "name") if shape == "tests" else ""
+        form = self._form(body) if body is not None else SuiteForm(name=name or self._file.stem)
         self._open.append(self._file.resolve())
         evals = [self._eval(one, form.config, at, library) for one, at in self._all(located, body, library)]
         made = [one for one in evals if one is not None]

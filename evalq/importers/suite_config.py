@@ -41,6 +41,9 @@ class SuiteConfig(Definition):
     judges: Texts = Field(default=[])
     grader_model: str | None = None
     base_url: str | None = None
+    system_prompt: str = ""
+    max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
+    temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
 
     @property
     def retries(self) -> int:

@@ -75,6 +75,10 @@ class SuiteEval:
         """The same eval with another prompt, expectation or graders."""
         return replace(self, case=self.case.model_copy(update=changes))
 
+    def with_types(self, types: tuple[str, ...]) -> "SuiteEval":
+        """The same eval marked by graders of these types."""
+        return replace(self, grader_types=types)
+
 
 def capability(located: Located, form: CapabilityForm, setting: Setting) -> SuiteEval:
     """A capability eval; InputError, placed, for what in it has no meaning."""
@@ -92,7 +96,15 @@ def capability(located: Located, form: CapabilityForm, setting: Setting) -> Suit
     )
     place = Place(located.file, located.line_of(()))
     types = tuple(types_of(form.graders, graders))
-    return SuiteEval(made, "capability", types, place, request, base_url or setting.base_url)
+    return SuiteEval(
+        made,
+        "capability",
+        types,
+        place,
+        request,
+        base_url or setting.base_url,
+        source=Source(located, setting),
+    )
 
 
 def _asked(form: CapabilityForm, setting: Setting) -> tuple[Request | None, str | None, str]:

@@ -1,8 +1,9 @@
 """The blocks of an eval file as they are written: inputs, expectations, graders, baselines, comparisons."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from evalq.definitions.definition import Definition
 
@@ -23,6 +24,17 @@ def _listed(value: Any) -> Any:
 
 
 Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+def _moment(value: str) -> str:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("not a point in time; write one such as 2024-01-20T14:00:00Z") from None
+    return value
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
 
 
 class InputForm(Definition):
@@ -62,7 +74,7 @@ class MetadataForm(Definition):
     retries: int | None = Field(default=None, ge=0, le=20)
     weight: FiniteFloat = Field(default=1.0, ge=0)
     criticality: Criticality | None = None
-    last_passed: str | None = None
+    last_passed: Moment | None = None
     failure_count: int = Field(default=0, ge=0)
 
 

@@ -16,7 +16,7 @@ th, td { border-bottom: 1px solid var(--line); padding: .3rem .8rem .3rem 0; tex
 td.n { font-variant-numeric: tabular-nums; }
 pre { border: 1px solid var(--line); padding: .6rem; overflow-x: auto; white-space: pre-wrap; }
 .passed { color: var(--good); } .failed { color: var(--bad); } .skipped { color: var(--quiet); }
-.bar { display: flex; height: .6rem; width: 100%; border-radius: .3rem; overflow: hidden; background: var(--line); }
+.bar { display: flex; height: .6rem; border-radius: .3rem; overflow: hidden; background: var(--line); }
 .bar span { display: block; height: 100%; } .bar .passed { background: var(--good); }
 .bar .failed { background: var(--bad); }
 """

@@ -41,6 +41,7 @@ class EvalOutcome:
     samples: tuple[Attempt, ...] = ()
     retries: tuple[Attempt, ...] = ()
     lacks_baseline: bool = False
+    answered_by: str = ""
 
     @property
     def tally(self) -> tuple[int, int]:
