@@ -5,13 +5,19 @@ from collections.abc import Sequence
 
 from evalq.reports.text import clean, one_line
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
-_OPENING = re.compile(r"^(\s*)([-=]|\d+[.)])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
+_OPENING = re.compile(r"^(?:[-+=#]|\d+(?=[.)]))")
 
 
 def inline(text: str, width: int | None = None) -> str:
     """The text on one line, every sign of Markdown and HTML made plain."""
-    return _OPENING.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", one_line(text, width)))
+    return _OPENING.sub(_made_plain, _SPECIAL.sub(r"\\\1", one_line(text, width)))
+
+
+def _made_plain(opening: re.Match[str]) -> str:
+    """A number that would begin a list has its dot made plain, any other sign itself."""
+    sign = opening[0]
+    return f"{sign}\\" if sign.isdigit() else f"\\{sign}"
 
 
 def block(text: str) -> str:

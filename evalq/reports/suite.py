@@ -53,7 +53,7 @@ def _of_judge(found: JudgeOutcomes, run: SuiteRun) -> dict[str, Any]:
         "judge": found.judge,
         "model": found.model,
         "summary": summary_of(found.evals),
-        "metrics": metrics_of(found.evals, run.samples),
+        "metrics": metrics_of(found.evals, run.samples, run.ks),
         "failures": [_failure(one, details=details) for one in found.evals if one.status == "failed"],
         "errors": [_failure(one, details=details) for one in found.evals if one.why_skipped],
         "recommendations": recommendations(found, samples=run.samples),

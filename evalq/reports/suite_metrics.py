@@ -37,9 +37,9 @@ def summary_of(evals: Sequence[EvalOutcome]) -> dict[str, Any]:
     }
 
 
-def metrics_of(evals: Sequence[EvalOutcome], samples: int) -> dict[str, Any]:
+def metrics_of(evals: Sequence[EvalOutcome], samples: int, further: Sequence[int] = ()) -> dict[str, Any]:
     """pass@k and pass^k over first attempts; null where there are fewer than k samples a case."""
-    ks = sorted({1, K, *((samples,) if samples > 1 else ())})
+    ks = sorted({1, K, *further, *((samples,) if samples > 1 else ())})
     found: dict[str, Any] = {}
     for k in ks:
         found |= pass_metrics(evals, k)

@@ -110,3 +110,5 @@ class SuiteRun:
     include_details: bool = True
     environment: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    ks: tuple[int, ...] = ()
+    """Further k of pass@k and pass^k that somebody asks for."""

@@ -54,18 +54,17 @@ def baseline_rows(suite: Suite, known: Baselines) -> list[BaselineRow]:
 
 def comparison_rows(done: SuiteRun, known: Baselines) -> Iterator[ComparisonRow]:
     """Every regression of a run, for each judge."""
-    for found in done.judges:
-        for one in found.evals:
-            stands = known.captured.get((one.id, one.answered_by))
-            yield ComparisonRow(
-                one.id,
-                one.answered_by,
-                one.status,
-                "" if one.status == "passed" else reason_of(one),
-                one.criticality,
-                stands.last_passed.isoformat() if stands and stands.last_passed else None,
-                stands.failure_count if stands else 0,
-            )
+    each = {(one.id, one.answered_by): one for found in done.judges for one in found.evals}
+    for key, one in each.items():
+        stands = known.captured.get(key)
+        yield ComparisonRow(
+            *key,
+            one.status,
+            "" if one.status == "passed" else reason_of(one),
+            one.criticality,
+            stands.last_passed.isoformat() if stands and stands.last_passed else None,
+            stands.failure_count if stands else 0,
+        )
 
 
 def _captured_row(found: Baseline, form: RegressionForm) -> BaselineRow:

@@ -69,24 +69,16 @@ def keep(suite: Suite, db: Database, captured: Sequence[Baseline]) -> list[Path]
 
 def note(db: Database, suite: Suite, evals: Iterable[SuiteEval], judges: Sequence[JudgeOutcomes]) -> None:
     """Count how the regressions of a run went, for each judge."""
-    regressions = {one.id: one.regression for one in evals if one.regression is not None}
+    regressions = {one.id: one.regression.metadata for one in evals if one.regression is not None}
+    each = {(one.id, one.answered_by): one for found in judges for one in found.evals}
     with db.transaction() as tx:
-        for found in judges:
-            for one in found.evals:
-                if one.id in regressions and one.status != "skipped":
-                    about = regressions[one.id].metadata
-                    stored.note(
-                        tx,
-                        Comparison(
-                            suite.name,
-                            one.id,
-                            one.answered_by,
-                            one.status == "passed",
-                            about.criticality,
-                            about.last_passed,
-                            about.failure_count,
-                        ),
-                    )
+        for one in each.values():
+            if one.id in regressions and one.status != "skipped":
+                about = regressions[one.id]
+                known = (about.criticality, about.last_passed, about.failure_count)
+                stored.note(
+                    tx, Comparison(suite.name, one.id, one.answered_by, one.status == "passed", *known)
+                )
 
 
 def kept_output(output: Any, *, is_response: bool) -> Any:

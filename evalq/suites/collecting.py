@@ -26,7 +26,18 @@ def outcomes_by_judge(
     Systems are accounted for together, unless two answered the same evals: then they are compared.
     """
     first, again = _attempts(db, rounds, retries=False), _attempts(db, rounds, retries=True)
-    of_judge = {one.judge.name: [outcome_of(each, one, first, again) for each in one.evals] for one in found}
+    run = {
+        (judge.name, each.id): each
+        for one in rounds
+        for judge in one.part.plan.judges
+        for each in one.part.evals
+    }
+    of_judge = {
+        one.judge.name: [
+            outcome_of(run.get((one.judge.name, each.id), each), one, first, again) for each in one.evals
+        ]
+        for one in found
+    }
     systems = [one for one in found if one.is_system]
     speakers = [one for one in found if not one.is_system]
     ids = [each.id for one in systems for each in one.evals]
