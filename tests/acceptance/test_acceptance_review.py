@@ -41,7 +41,9 @@ def said(served: Any, *arguments: str) -> str:
 
 def test_what_waits_for_people_ends_as_partial_and_is_counted(waiting: dict[str, Any]) -> None:
     assert waiting["partial"] is True
-    assert [(run["n_pending"], run["n_error"], run["accuracy"]) for run in waiting["runs"]] == [(3, 0, None)] * 2
+    assert [(run["n_pending"], run["n_error"], run["accuracy"]) for run in waiting["runs"]] == [
+        (3, 0, None)
+    ] * 2
     assert waiting["next"][0] == f"evalq review next {waiting['id']}"
 
 
