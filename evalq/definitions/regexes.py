@@ -37,7 +37,7 @@ _TOKEN = re.compile(_PARTS, re.VERBOSE | re.DOTALL)
 _VERBOSE_TOKEN = re.compile(r"(?P<comment>\#[^\n]*) |" + _PARTS, re.VERBOSE | re.DOTALL)
 
 _AMBIGUOUS = re.compile(r"\A\[\[|(?<!\\)\[:|--|&&|~~|\|\|")
-"""What engines read differently inside a set, now or later: nested sets, classes such as [:alpha:], [a--b]."""
+"""What engines read differently inside a set, now or later: sets in sets, classes as [:alpha:], [a--b]."""
 
 
 def read_flags(value: Any) -> Any:
@@ -87,6 +87,8 @@ def compiled(pattern: str, flags: tuple[Flag, ...] = ()) -> "regex.Pattern[str]"
 def _check_syntax(pattern: str, flags: tuple[Flag, ...]) -> None:
     """Compiled by `re` itself; before that, what it would warn of is refused."""
     for kind, token in _tokens(pattern, flags):
+        if (kind, token) == ("other", "["):
+            raise ValueError("not a regular expression: a set that does not end; write ] behind it, or \\[")
         if kind == "set" and _AMBIGUOUS.search(token):
             raise ValueError(f"the set {token[:40]} is ambiguous; put a backslash before [ - & ~ | inside it")
     re.compile(pattern, _bits(re, flags))
@@ -101,7 +103,7 @@ def _bits(engine: Any, flags: tuple[Flag, ...]) -> int:
 
 def _tokens(pattern: str, flags: tuple[Flag, ...]) -> Iterator[tuple[str, str]]:
     """The pattern's parts, each with its kind."""
-    is_verbose = "verbose" in flags or re.match(r"\(\?[aiLmsu]*x", pattern)
+    is_verbose = "verbose" in flags or re.search(r"\(\?[aiLmsu]*x", pattern)
     for token in (_VERBOSE_TOKEN if is_verbose else _TOKEN).finditer(pattern):
         yield token.lastgroup or "other", token.group()
 

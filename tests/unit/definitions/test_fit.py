@@ -104,8 +104,8 @@ def test_a_case_that_nothing_marks_does_not_fit() -> None:
     unmarked = task_of(description="no scoring, no graders")
     fine, bare = {"graders": [{"type": "is_json"}]}, {}
     assert misfits(unmarked, fine, bare) == [
-        "dev.yaml:11: case 'c1': nothing marks the answers; add graders: to the case, or scoring: or graders: "
-        "to the task"
+        "dev.yaml:11: case 'c1': nothing marks the answers; "
+        "add graders: to the case, or scoring: or graders: to the task"
     ]
     assert misfits(task_of(graders=[{"type": "is_json"}]), bare) == []
 

@@ -9,8 +9,6 @@ Answer = str | dict[str, Any]
 
 LONG = "x" * (MAX_CHARS + 1)
 DEEP = "[" * 200 + "]" * 200
-SLOW = "a" * 40_000
-EVIL = r"^(([a-z])+.)+[A-Z]([a-z])+$"
 MANY = {"tool_calls": [{"name": "t"}] * 1_001}
 
 
@@ -39,8 +37,8 @@ EXAMPLES: dict[str, Example] = {
     "equals": Example("a", "b", LONG, {"trim_whitespace": "no"}, {"value": "a"}),
     "exact_match": Example("a", "b", LONG, {"value": "a", "expected": "b"}, {"expected": "a"}),
     "matches": Example("a1", "a", LONG, {"pattern": "("}, {"pattern": r"\d"}),
-    "regex": Example("aA", "b", SLOW, {"pattern": "a", "flags": "q"}, {"value": f"^aA$|{EVIL}"}),
-    "not_matches": Example("a", "a1", SLOW, {"pattern": "[[:digit:]]"}, {"pattern": rf"\d|{EVIL}"}),
+    "regex": Example("A", "b", LONG, {"pattern": "a", "flags": "q"}, {"value": "^a$", "flags": "i"}),
+    "not_matches": Example("a", "a1", LONG, {"pattern": "[[:digit:]]"}, {"pattern": r"\d"}),
     "min_tokens": Example("a b", "a", LONG, {}, {"value": 2}),
     "min_words": Example("a b", "a", LONG, {"min": -1}, {"min": 2}),
     "max_tokens": Example("a", "a b", LONG, {"value": "1"}, {"value": 1}),
@@ -81,6 +79,13 @@ EXAMPLES: dict[str, Example] = {
         {"skill": "csv"},
     ),
     "refusal": Example("I cannot help with that.", "Gladly.", LONG, {"should_refuse": "no"}),
+    "decision": Example(
+        "I am sure.\nDECISION=YES REASON=it is so",
+        "DECISION=NO REASON=it is not",
+        "Yes, it is.",
+        {"choices": ["YES"]},
+        expected={"decision": "YES"},
+    ),
     "hit_at_k": Example('["n"]', '["m"]', "not a list", {"k": 0}, {"k": 1}, {"relevant": ["n"]}),
     "mrr": Example('["m", "n"]', '["m"]', "not a list", {"k": 1}, {}, {"relevant": ["n"]}),
 }

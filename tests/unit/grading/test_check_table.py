@@ -24,7 +24,7 @@ def types_of(union: Any) -> set[str]:
 
 
 def test_every_type_is_in_the_table_and_has_an_example() -> None:
-    assert types_of(CheckConfig) == set(CHECKS) == set(EXAMPLES)
+    assert types_of(CheckConfig) <= set(CHECKS) == set(EXAMPLES)
     assert not set(CHECKS) & set(EXAMINATIONS)
 
 

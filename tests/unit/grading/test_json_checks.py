@@ -151,7 +151,7 @@ def test_alternatives_that_double_with_every_level_end_in_an_error() -> None:
     schema = {"anyOf": [node, {**node, "required": ["l", "x"]}, {"const": 1}]}
     value = '{"l": ' * 60 + "2" + "}" * 60
     found = grade({"type": "json_schema", "schema": schema}, value)
-    assert (found.passed, found.reason) == (None, "the schema takes more than 300,000 steps on this answer")
+    assert (found.passed, found.reason) == (None, "the schema takes longer than 1.5 s on this answer")
 
 
 ORDER = json.dumps({"id": 7, "lines": [{"sku": "a", "n": 1}, {"sku": "b", "n": True}], "note": None})

@@ -1,4 +1,4 @@
-"""Structures compared: fields, lists, matchers, what is ignored and required; and numbers within tolerances."""
+"""Structures compared: fields, lists, matchers, what is ignored and required; numbers within tolerances."""
 
 from typing import Any
 

@@ -39,8 +39,7 @@ def graders_in(block: str) -> list[dict[str, Any]]:
 
 def answer_of(text: str) -> Any:
     """What stands behind a remark: a mapping of what the call took, a text in quotes, or the text itself."""
-    value = yaml.safe_load(text) if text.startswith(("'", "{")) else text
-    return value
+    return yaml.safe_load(text) if text.startswith(("'", "{")) else text
 
 
 @pytest.mark.parametrize("block", blocks())
