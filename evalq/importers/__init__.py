@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
-from evalq.importers import eva, eva_doctor
+from evalq.importers import eva, eva_doctor, suite_sets
 from evalq.importers.imported import Imported, Importer
 
 __all__ = ["IMPORTERS", "Imported", "Importer", "recognise"]
 
-IMPORTERS: tuple[Importer, ...] = (Importer("eva", eva.recognises, eva.load, eva_doctor.problems),)
+IMPORTERS: tuple[Importer, ...] = (
+    Importer("eva", eva.recognises, eva.load, eva_doctor.problems),
+    Importer("suite", suite_sets.recognises, suite_sets.load, suite_sets.problems),
+)
 
 
 def recognise(path: Path) -> Importer | None:
