@@ -53,6 +53,8 @@ def dotted_parts(path: str) -> tuple[str, ...]:
             break
     if rest or not parts:
         raise ValueError(f"{path[:60]!r} is not a path; write keys with dots between them: users.*.id")
+    if parts.count("**") > 1:
+        raise ValueError(f"{path[:60]!r} leaves too much open; write ** once at most")
     return tuple(parts)
 
 

@@ -105,6 +105,11 @@ def test_a_dotted_path_has_no_empty_part(path: str) -> None:
         dotted_parts(path)
 
 
+def test_a_dotted_path_leaves_open_how_deep_it_goes_only_once() -> None:
+    with pytest.raises(ValueError, match="leaves too much open; write"):
+        dotted_parts("**.a.**")
+
+
 def test_a_value_is_found_at_its_path() -> None:
     document = {"a": [{"b": None}], "0": "zero"}
     assert value_at(document, "a[0].b") is None

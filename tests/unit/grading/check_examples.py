@@ -47,6 +47,13 @@ EXAMPLES: dict[str, Example] = {
     "json_schema": Example("1", '"1"', DEEP, {"schema": {"type": "int"}}, {"schema": {"type": "integer"}}),
     "json_path": Example('{"a": 1}', '{"a": 2}', DEEP, {"path": "$["}, {"path": "$.a", "equals": 1}),
     "numeric": Example("4.2", "4.3", LONG, {"value": "4.2"}, {"value": 4.2}),
+    "numeric_delta": Example(
+        '{"a": 1.9}',
+        '{"a": 1.8}',
+        DEEP,
+        {"value": "x"},
+        {"value": {"a": 2}, "tolerance": {"min_delta": -0.1}},
+    ),
     "structural_match": Example(
         '{"a": 1}', '{"a": 2}', DEEP, {"value": "{{any_thing}}"}, {"value": {"a": 1}}
     ),

@@ -38,8 +38,9 @@ def test_a_comma_may_stand_before_the_decimals() -> None:
 
 
 def test_numbers_are_found_in_sentences() -> None:
-    found = numbers_in("On 2026-11-17, 3 of 10 cost $1,234.50, up by -.5, not v1.2.3.")
+    found = list(numbers_in("On 2026-11-17, 3 of 10 cost $1,234.50, up by -.5, not v1.2.3."))
     assert found == [Decimal(n) for n in ("2026", "11", "17", "3", "10", "1234.50", "-0.5")]
+    assert list(numbers_in("1, 2, v1.2.3", backwards=True)) == [2, 1]
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,12 @@ def test_an_unspecific_expectation_leaves_the_call_a_specific_one_needs() -> Non
     assert grade(grader, calls(("a", {"x": 2}), ("a", {"x": 3}))).reason == "a is not called"
 
 
+def test_a_call_counts_for_one_expectation_only() -> None:
+    expected = [{"tool": "a", "args": {"x": 1}}, {"tool": "a"}, {"tool": "a"}]
+    grader = {"type": "tool_trajectory", "mode": "superset", "expected": expected}
+    assert grade(grader, calls(("a", {"x": 1}), ("a", {"x": 2}))).score == pytest.approx(2 / 3)
+
+
 def test_tools_may_be_counted() -> None:
     grader = {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 2, "b": 0}}
     assert passed(grader, calls("a", "x", "a")) is True
