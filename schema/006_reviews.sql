@@ -55,6 +55,8 @@ CREATE INDEX idx_grades_human ON grades (job_id, grader) WHERE kind = 'human';
 ALTER TABLE human_labels ADD COLUMN from_review BOOLEAN NOT NULL DEFAULT FALSE;
 COMMENT ON COLUMN human_labels.from_review IS 'Follows from what its labeller said in reviews; taken back with them.';
 
+COMMENT ON TABLE eval_runs IS 'One row per judge, evalset and bake-off, written when its last job has ended, and again when people have reviewed its answers.';
+
 CREATE VIEW review_quotas AS
 SELECT i.id AS item_id, coalesce(c.rated, 0) AS rated, coalesce(c.taken, 0) AS taken,
        coalesce(c.taken, 0) < least(i.max_allowed, greatest(i.min_required, coalesce(c.rated, 0) + 1)) AS has_room

@@ -109,9 +109,7 @@ def _votes(
 ) -> dict[str, list[bool | None]]:
     """The votes of judges that have any; one all of whose answers wait for people agrees with nobody yet."""
     return {
-        judge: votes(passed[judge])
-        for judge in ranking
-        if any(share is not None for share in passed[judge])
+        judge: votes(passed[judge]) for judge in ranking if any(share is not None for share in passed[judge])
     }
 
 
