@@ -9,12 +9,14 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.errors import UngradableAnswer
 from evalq.pricing import estimate_usd
 from evalq.records import Prompt
+from evalq.sandbox.program import Program, ProgramRun
 from evalq.store.database import Database
 from evalq.verdict_cache import verdict_key
 
 Read = TypeVar("Read")
 
 UNASKED = "not in the verdict cache"
+UNRUN = "code is run by the fleet only"
 
 
 @dataclass
@@ -40,6 +42,11 @@ class CachedBench:
             raise UngradableAnswer(UNASKED)
         self.found += 1
         return read(hit["verdict"])
+
+    def run(self, program: Program) -> ProgramRun:
+        """Code is for workers: nothing is run here."""
+        del program
+        raise UngradableAnswer(UNRUN)
 
     def answer_of(self, judge: str) -> str:
         """What another judge said to the same case."""

@@ -69,7 +69,7 @@ def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
     kept = {
         name: value
         for name, value in environ.items()
-        if name in _PLACES or name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH"
+        if name in _PLACES or (name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH")
     }
     return {**kept, "XDG_CONFIG_HOME": "/nonexistent"}  # the keys file is not to be found
 

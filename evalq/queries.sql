@@ -358,6 +358,13 @@ FROM grades g JOIN outcomes o ON o.job_id = g.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND g.score IS NOT NULL
 GROUP BY o.run_id, g.grader ORDER BY o.run_id, min(g.grader);
 
+-- grade_opinions --
+-- What the grader models of panels and comparisons said, by grader.
+SELECT g.grader, array_agg(g.details ORDER BY o.job_id) AS details
+FROM grades g JOIN outcomes o ON o.job_id = g.job_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s) AND g.details ? 'members'
+GROUP BY g.grader ORDER BY g.grader;
+
 -- call_costs --
 -- Dollars and calls of a bake-off by run and purpose.
 SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
@@ -532,6 +539,11 @@ FROM outcomes o JOIN runs r ON r.id = o.run_id LEFT JOIN completions k ON k.job_
 WHERE o.bakeoff_id = %(bakeoff_id)s AND o.case_id = ANY(%(case_ids)s)
 ORDER BY o.case_id, r.id, o.sample;
 
+-- judge_verdicts --
+-- The verdicts of one judge of a bake-off, by case.
+SELECT o.case_id, o.verdict, o.error_kind FROM outcomes o JOIN runs r ON r.id = o.run_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s ORDER BY o.case_id, o.sample;
+
 -- inspected_grades --
 -- The grades behind some jobs' outcomes.
 SELECT job_id, grader, passed, score, reason, kind, pending, details FROM grades WHERE job_id = ANY(%(job_ids)s)
@@ -547,6 +559,14 @@ JOIN outcomes o ON o.bakeoff_id = b.id AND o.case_id = c.case_id
 JOIN runs r ON r.id = o.run_id
 WHERE b.id = %(bakeoff_id)s
 GROUP BY c.eval_set_sha, c.case_id ORDER BY c.ordinal;
+
+-- asked_before --
+-- The newest bake-off that put the same questions to the same judge and was answered to the end.
+SELECT b.id FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
+WHERE b.run_type = %(run_type)s AND b.state = 'concluded' AND b.task_sha = %(task_sha)s
+  AND b.eval_set_sha = %(eval_set_sha)s AND b.seed = %(seed)s
+  AND r.judge_sha = %(judge_sha)s AND r.state = 'concluded'
+ORDER BY b.id DESC LIMIT 1;
 
 -- unconcluded_bakeoffs --
 -- Bake-offs that have nothing left to run but are not concluded: their last run was paused.
@@ -1484,3 +1504,29 @@ GROUP BY g.grader ORDER BY g.grader;
 -- pending_outcomes --
 -- How many answers of a bake-off wait for people.
 SELECT count(*) AS n FROM outcomes WHERE bakeoff_id = %(bakeoff_id)s AND verdict = 'pending_review';
+
+-- baselines --
+-- The baselines of a suite with how their evals have done since.
+SELECT eval_id, judge, version, output::text AS output, captured_at, environment, bakeoff_id, criticality,
+       last_passed, failure_count, checked_at
+FROM baselines WHERE suite = %(suite)s ORDER BY eval_id, judge;
+
+-- keep_baseline --
+-- Keep the output an eval is compared with from now on, in place of an older one.
+INSERT INTO baselines (suite, eval_id, judge, version, output, captured_at, environment, bakeoff_id, criticality)
+VALUES (%(suite)s, %(eval_id)s, %(judge)s, %(version)s, %(output)s, %(captured_at)s, %(environment)s,
+        %(bakeoff_id)s, %(criticality)s)
+ON CONFLICT (suite, eval_id, judge) DO UPDATE
+SET version = excluded.version, output = excluded.output, captured_at = excluded.captured_at,
+    environment = excluded.environment, bakeoff_id = excluded.bakeoff_id, criticality = excluded.criticality;
+
+-- note_comparison --
+-- Note that an eval held or failed against its baseline; what its file knows of earlier runs is where it begins.
+INSERT INTO baselines (suite, eval_id, judge, criticality, last_passed, failure_count, checked_at)
+VALUES (%(suite)s, %(eval_id)s, %(judge)s, %(criticality)s,
+        CASE WHEN %(passed)s THEN now() ELSE %(last_passed)s::timestamptz END,
+        %(failure_count)s + (NOT %(passed)s)::int, now())
+ON CONFLICT (suite, eval_id, judge) DO UPDATE
+SET last_passed = CASE WHEN %(passed)s THEN now() ELSE baselines.last_passed END,
+    failure_count = baselines.failure_count + (NOT %(passed)s)::int,
+    criticality = excluded.criticality, checked_at = now();

@@ -1,5 +1,6 @@
 """A worker's desk: what it does for one job, with the connections of its process."""
 
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
@@ -14,9 +15,13 @@ from evalq.grading.subject import Subject
 from evalq.pricing import worst_case_usd
 from evalq.question import answer_prompt
 from evalq.records import Completion, Grade, Prompt
+from evalq.sandbox.availability import require_sandbox
+from evalq.sandbox.program import Program, ProgramRun
+from evalq.sandbox.running import run as run_program
 from evalq.store import jobs
 from evalq.store.jobs import Job
 from evalq.verdict_cache import cached_reply
+from workers.app import SETTINGS
 from workers.connections import Connections
 
 Read = TypeVar("Read")
@@ -68,6 +73,10 @@ class Desk:
         grader = self._grader(model)
         ask = lambda asked: self._meter.ask(grader, asked, "grade")  # noqa: E731 - an Ask, bound to this job
         return cached_reply(self._at.db, self._job, grader.judge, ask, prompt, read=read)
+
+    def run(self, program: Program) -> ProgramRun:
+        """Run code in the sandbox of this machine; Refused where it has none."""
+        return run_program(program, isolation=require_sandbox(SETTINGS.sandbox, os.environ))
 
     def answer_of(self, judge: str) -> str:
         """What another judge said to this case; waited for while it is on its way."""

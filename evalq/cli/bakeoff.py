@@ -1,5 +1,6 @@
 """Commands that start bake-offs: demo and bake-off."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +24,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--eval-set",
     help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
-    "Default: the task's first that is no holdout.",
+    "Default: the task's first that is no holdout. An eva prompt's folder or eval.yml needs no --task.",
 )
 @click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
 @click.option(
@@ -74,7 +75,8 @@ def bake_off(
     from evalq.cli.portfolio import named_tasks, run_tasks
     from evalq.selection import select
 
-    names = named_tasks(task, all_tasks=all_tasks)
+    is_own_task = not (task or all_tasks) and _brings_task(eval_set)
+    names = [""] if is_own_task else named_tasks(task, all_tasks=all_tasks)
     asked = Request(names[0], eval_set or "", options.names(judges), scorer, grader_model, samples, seed)
     request = replace(asked, allow_unpriced=allow_unpriced, look=look)
     if all_tasks or len(names) > 1:
@@ -130,7 +132,11 @@ def _run(
     cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
+    for warning in plan.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    say_drafts([plan])
     say_look(plan)
+    warn_of_own_graders(plan)
     refuse_over_cap(plan, cap_usd)
     if dry_run:
         return 0
@@ -145,6 +151,26 @@ def _run(
         return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
 
 
+def warn_of_own_graders(plan: "Plan") -> None:
+    """Before anything is paid for: a judge that marks its own answers is no witness."""
+    from evalq.grader_choice import own_graders
+
+    for name in own_graders(plan.judges, plan.graders):
+        click.secho(
+            f"WARNING  {name} is on trial and grades its own answers; name another with --grader-model",
+            fg="red",
+            bold=True,
+            err=True,
+        )
+
+
+def _brings_task(eval_set: str | None) -> bool:
+    """Whether a set is in another format, which says itself what is asked."""
+    from evalq.importers import recognise
+
+    return eval_set is not None and recognise(Path(eval_set)) is not None
+
+
 def preflight(plan: "Plan") -> str:
     """What is about to be asked, and what it may cost."""
     grading = " plus grading" if plan.grader else ""
@@ -153,6 +179,13 @@ def preflight(plan: "Plan") -> str:
         f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
         f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
     )
+
+
+def say_drafts(plans: "Sequence[Plan]") -> None:
+    """Cases that nobody has accepted are not asked: say so before anything is."""
+    for plan in plans:
+        if plan.draft_warning:
+            click.echo(f"warning: {plan.draft_warning}", err=True)
 
 
 def _refuse_other_ci(ci: str) -> None:

@@ -24,7 +24,7 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
     Every problem is one line with its file, line and remedy; exit code 2 says there are some.
     """
     root = project_root(Path.cwd())
-    found = survey(paths or [root], root)
+    found = _surveyed(paths or (root,), root)
     problems = found.problems if paths else (*_settings_problems(), *found.problems)
     if not (found.tasks or found.evalsets or problems):
         places = ", ".join(shown(path) for path in paths or [root])
@@ -48,6 +48,24 @@ def init(name: str, source: Path | None) -> None:
     click.echo(
         f"next: edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev", err=True
     )
+
+
+def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
+    """Tasks and evalsets, and files in other formats as the evalsets they stand for."""
+    from evalq.importers import recognise
+
+    foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
+    found = survey([path for path in paths if path not in foreign], root)
+    for path, importer in foreign.items():
+        problems = importer.problems(path, root)
+        cases = 0 if problems else len(importer.load(path, root).evalset.cases)
+        found = Survey(
+            found.tasks,
+            found.evalsets + 1,
+            found.cases + cases,
+            tuple(dict.fromkeys((*found.problems, *problems))),
+        )
+    return found
 
 
 def _settings_problems() -> tuple[Problem, ...]:

@@ -1,19 +1,18 @@
 """Whether a task and an evalset fit: every name a template uses is there, and what the grading needs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
-from evalq.definitions.graders import HitAtK, Mrr
+from evalq.definitions.grader_fit import Check, fits_own_graders, grader_checks, has_input
+from evalq.definitions.graders.expectation import is_text, is_texts
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
-from evalq.definitions.validation import near
 from evalq.errors import Problem
 
 RUBRIC_NAMES = ("sources", "finding_json", "answer", "expected")
 MAX_CASES = 10
-
-Check = Callable[[EvalCase], tuple[str, str] | None]  # message and remedy, or None when the case is fine
+NOTHING_MARKS = "nothing marks the answers"
 
 
 def check_fit(task: TaskConfig, loaded: LoadedEvalSet) -> list[Problem]:
@@ -33,13 +32,32 @@ def _misfits(check: Check, loaded: LoadedEvalSet) -> list[Problem]:
     )
 
 
+def needed_inputs(task: TaskConfig) -> tuple[str, ...]:
+    """The names every case must have among its inputs, each once: the template's, then the rubric's."""
+    return tuple(dict.fromkeys((*check_template(task.user_template), *_rubric_inputs(task))))
+
+
 def _checks(task: TaskConfig) -> Iterator[Check]:
-    yield from (_has_input(name, "user_template") for name in check_template(task.user_template))
-    yield from (_has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
+    yield from (_asks_for(name) for name in check_template(task.user_template))
+    yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))
     if task.scoring is not None and task.scoring.mode == "strict_substring":
         yield _EXPECTED_BY_RULE[task.scoring.pass_rule]
-    if any(isinstance(grader, HitAtK | Mrr) for grader in task.graders):
-        yield _has_relevant
+    yield from grader_checks(task.graders)
+    yield fits_own_graders
+    if not task.marks_every_answer:
+        yield _is_marked
+
+
+def _asks_for(name: str) -> Check:
+    """A case that brings its own conversation does not need the task's template."""
+    asks = has_input(name, "user_template")
+    return lambda case: None if case.messages else asks(case)
+
+
+def _is_marked(case: EvalCase) -> tuple[str, str] | None:
+    if case.graders:
+        return None
+    return NOTHING_MARKS, "add graders: to the case, or scoring: or graders: to the task"
 
 
 def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
@@ -50,42 +68,25 @@ def _rubric_inputs(task: TaskConfig) -> Iterable[str]:
     return (name for name in check_template(scoring.rubric or "") if name not in RUBRIC_NAMES)
 
 
-def _has_input(name: str, template: str) -> Check:
-    def check(case: EvalCase) -> tuple[str, str] | None:
-        if name in case.inputs:
-            return None
-        hint = near(name, case.inputs)
-        remedy = f"add {name} to the case's inputs, or change the template" + (f"; {hint}" if hint else "")
-        return f"{template} uses {{{name}}}, which is not among the inputs", remedy
-
-    return check
-
-
 def _has_answer(case: EvalCase) -> tuple[str, str] | None:
-    if _is_text((case.expected or {}).get("answer")):
+    if is_text((case.expected or {}).get("answer")):
         return None
     return "pass_rule exact_match needs expected.answer, a text", 'add expected: {answer: "…"}, in quotes'
 
 
 def _has_substring(case: EvalCase) -> tuple[str, str] | None:
     expected = case.expected or {}
-    is_fine = _is_texts(expected["any_of"]) if "any_of" in expected else _is_text(expected.get("answer"))
+    is_fine = is_texts(expected["any_of"]) if "any_of" in expected else is_text(expected.get("answer"))
     if is_fine:
         return None
     return "pass_rule any_substring needs expected.any_of, a list of texts", 'add expected: {any_of: ["…"]}'
 
 
 def _has_finding(case: EvalCase) -> tuple[str, str] | None:
-    if case.expected_type == "negative" or _is_texts((case.expected or {}).get("any_of")):
+    if case.expected_type == "negative" or is_texts((case.expected or {}).get("any_of")):
         return None
     remedy = 'add expected: {any_of: ["…"]}, or expected_type: negative where nothing is to be found'
     return "a positive case needs expected.any_of, a list of texts", remedy
-
-
-def _has_relevant(case: EvalCase) -> tuple[str, str] | None:
-    if _is_texts((case.expected or {}).get("relevant")):
-        return None
-    return "ranking graders need expected.relevant, a list of ids", 'add expected: {relevant: ["…"]}'
 
 
 _EXPECTED_BY_RULE: dict[str, Check] = {
@@ -93,12 +94,3 @@ _EXPECTED_BY_RULE: dict[str, Check] = {
     "any_substring": _has_substring,
     FINDINGS_RULE: _has_finding,
 }
-
-
-def _is_text(value: object) -> bool:
-    """An empty text would occur in every answer."""
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_text(entry) for entry in value)

@@ -71,11 +71,16 @@ class Tree:
         """True before the first part."""
         return not self._nodes
 
+    @property
+    def awaits_key(self) -> bool:
+        """True where the open mapping's next part is a key."""
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
     def open(self, container: dict[str, Any] | list[Any], line: int) -> None:
         """A mapping or a list begins; what follows goes into it, until it is closed."""
         if len(self._open) >= MAX_DEPTH:
             self.refuse(f"nested deeper than {MAX_DEPTH} levels", "flatten it", line)
-        if self._awaits_key():
+        if self.awaits_key:
             self._refuse_key(line)
         self._open.append(_Container(container, self._place(container, line)))
 
@@ -91,7 +96,7 @@ class Tree:
             )
         if isinstance(value, str) and not is_storable(value):
             self.refuse("text with a NUL or half a surrogate pair in it", "remove that character", line)
-        if self._awaits_key():
+        if self.awaits_key:
             self._take_key(value, line)
         else:
             self._place(value, line)
@@ -99,9 +104,6 @@ class Tree:
     def refuse(self, message: str, remedy: str, line: int) -> NoReturn:
         """End the reading here, with what to mend."""
         raise InputError(Problem(message, remedy, self._file, line))
-
-    def _awaits_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def _take_key(self, key: Any, line: int) -> None:
         if type(key) is int:  # the labels of a scale are written by number

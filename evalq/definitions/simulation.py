@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, FiniteFloat
 
-from evalq.definitions.definition import Definition
+from evalq.definitions.definition import Definition, is_unset
 from evalq.definitions.judged import Judged, Share
 
 
@@ -29,7 +29,8 @@ class Misbehaviour(Definition):
 class SimulatedJudge(Judged):
     """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
 
-    `answers` are what it says to single cases, by their ids, whatever its accuracy.
+    `answers` are what it says to single cases, by their ids, whatever its accuracy. As a grader it may `echo`
+    all that it was shown before it says its own, and it may be held to a JSON schema (`structured`).
     """
 
     provider: Literal["simulated"]
@@ -43,6 +44,8 @@ class SimulatedJudge(Judged):
     time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
     misbehaviour: Misbehaviour = Misbehaviour()
     answers: dict[str, str] = Field(default={})
+    echo: bool = Field(default=False, exclude_if=is_unset)
+    structured: bool = Field(default=False, exclude_if=is_unset)
 
     @property
     def vendor(self) -> str:

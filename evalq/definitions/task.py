@@ -31,7 +31,7 @@ class ScoringConfig(Definition):
 
 
 class TaskConfig(Definition):
-    """One `tasks/NAME.yaml`."""
+    """One `tasks/NAME.yaml`; without scoring and graders of its own it leaves marking to its cases."""
 
     name: str = Field(pattern=NAME_PATTERN)
     description: str = ""
@@ -44,11 +44,10 @@ class TaskConfig(Definition):
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     temperature: FiniteFloat | None = Field(default=None, ge=0, le=2)
 
-    @model_validator(mode="after")
-    def _something_marks_the_answers(self) -> Self:
-        if self.scoring is None and not self.graders:
-            raise ValueError("nothing marks the answers; add a scoring: block or a graders: list")
-        return self
+    @property
+    def marks_every_answer(self) -> bool:
+        """False when marking is left to the cases."""
+        return self.scoring is not None or bool(self.graders)
 
     @property
     def answer_form(self) -> Literal["text", "findings", "ranking"]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from evalq.definitions.definition import NAME_PATTERN
@@ -16,6 +17,7 @@ from evalq.errors import InputError, Problem
 Model = TypeVar("Model", bound=BaseModel)
 
 MAX_PROBLEMS = 50
+_MANY = 12  # choices; the near ones are enough then
 
 _KINDS = {
     "string": ("text", "put it in quotes"),
@@ -122,7 +124,7 @@ def _describe_missing(fault: _Fault) -> tuple[str, str]:
 
 def _describe_extra(fault: _Fault) -> tuple[str, str]:
     key = fault.loc[-1]
-    known = fault.parent.model_fields if _is_model(fault.parent) else ()
+    known = _written_names(fault.parent) if _is_model(fault.parent) else ()
     return f"unknown key {_safe(key)}{_inside(fault.loc[:-1])}", near(str(key), known)
 
 
@@ -137,8 +139,11 @@ def _describe_tag(fault: _Fault) -> tuple[str, str]:
 
 
 def _refuse_choice(place: str, given: object, allowed: str) -> tuple[str, str]:
-    guess = get_close_matches(str(given), re.findall(r"'([^']*)'", allowed), n=1)
-    remedy = f"write {guess[0]!r}; allowed: {allowed}" if guess else f"write {allowed}"
+    names = re.findall(r"'([^']*)'", allowed)
+    near_names = get_close_matches(str(given), names, n=3)
+    if near_names and len(names) > _MANY:
+        return f"{place} cannot be {_safe(given)}", f"did you mean {' or '.join(map(repr, near_names))}?"
+    remedy = f"write {near_names[0]!r}; allowed: {allowed}" if near_names else f"write {allowed}"
     return f"{place} cannot be {_safe(given)}", remedy
 
 
@@ -203,12 +208,32 @@ def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
     """The type under `part`, and whether the part is in the file: the tag that chose among models is not."""
     annotation = _bare(annotation)
     if _is_model(annotation):
-        field = annotation.model_fields.get(part)
+        field = _field(annotation, part)
         return (field.annotation if field else None), True
     if get_origin(annotation) in (list, dict):
         return get_args(annotation)[-1], True
     chosen = [model for model in get_args(annotation) if part in _tags(model)]
     return (chosen[0], False) if chosen else (None, True)
+
+
+def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
+    """The field written under `key`: by its name or by one of its other names."""
+    fields = model.model_fields.items()
+    return next((field for name, field in fields if key in (name, field.alias, *_other_names(field))), None)
+
+
+def _written_names(model: type[BaseModel]) -> list[str]:
+    """The keys a user may write, each field under the name it is known by first."""
+    return [next(iter(_other_names(field)), name) for name, field in model.model_fields.items()]
+
+
+def _other_names(field: FieldInfo) -> list[str]:
+    choices = field.validation_alias
+    return (
+        [name for name in choices.choices if isinstance(name, str)]
+        if isinstance(choices, AliasChoices)
+        else []
+    )
 
 
 def _bare(annotation: Any) -> Any:

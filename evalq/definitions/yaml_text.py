@@ -1,7 +1,7 @@
 """Safe YAML with positions: YAML 1.2's plain values, no aliases, no tags, no key written twice."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,14 +36,20 @@ _USUAL_REMEDY = "check the indentation there, and put text with special characte
 
 def load_yaml(text: str, file: str) -> Located:
     """The one document in `text`; None for an empty one. `file` names it in errors."""
+    tree = Tree(file)
+    for event in yaml_events(text, file):
+        _refuse_anchor(tree, event)
+        take_event(tree, event)
+    return tree.located
+
+
+def yaml_events(text: str, file: str) -> Iterator[yaml.Event]:
+    """The parts of `text` in the order they are written; what is not YAML is refused with its line."""
     check_size(text, file)
     if not is_storable(text):
         raise InputError(Problem("a NUL or half a surrogate pair in the text", "remove it", file))
-    tree = Tree(file)
     with _syntax_errors_located(text, file):
-        for event in yaml.parse(text, Loader=_LOADER):
-            _take(tree, event)
-    return tree.located
+        yield from yaml.parse(text, Loader=_LOADER)
 
 
 def plain_value(text: str) -> Any:
@@ -59,14 +65,15 @@ def plain_value(text: str) -> Any:
     return float(text.replace(".", "")) if NOT_FINITE.fullmatch(text) else text
 
 
-def _take(tree: Tree, event: yaml.Event) -> None:
-    line = event.start_mark.line + 1 if event.start_mark else 0
-    if isinstance(event, yaml.NodeEvent):
-        _refuse_anchor_and_tag(tree, event, line)
+def take_event(tree: Tree, event: yaml.Event, plain: Callable[[str], Any] = plain_value) -> None:
+    """Put one part into the tree; `plain` says what an unquoted word means. A tag is refused."""
+    line = line_of_event(event)
+    if getattr(event, "tag", None) is not None:
+        tree.refuse("a tag ('!…')", "remove it; put text that begins with '!' in quotes", line)
     match event:
         case yaml.ScalarEvent():
             is_plain = event.implicit[0]
-            tree.scalar(plain_value(event.value) if is_plain else event.value, line)
+            tree.scalar(plain(event.value) if is_plain else event.value, line)
         case yaml.MappingStartEvent():
             tree.open({}, line)
         case yaml.SequenceStartEvent():
@@ -77,15 +84,17 @@ def _take(tree: Tree, event: yaml.Event) -> None:
             tree.refuse("a second document", "keep one document in a file: remove the '---'", line)
 
 
-def _refuse_anchor_and_tag(tree: Tree, event: yaml.NodeEvent, line: int) -> None:
-    if event.anchor is not None:
+def line_of_event(event: yaml.Event) -> int:
+    """Where it begins, counted from 1; 0 when unknown."""
+    return event.start_mark.line + 1 if event.start_mark else 0
+
+
+def _refuse_anchor(tree: Tree, event: yaml.Event) -> None:
+    if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
         # A few nested aliases expand to gigabytes, and a self-reference never ends.
         sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
-        tree.refuse(
-            f"alias or anchor '{sign}{event.anchor}'", "write the value out, or put the text in quotes", line
-        )
-    if getattr(event, "tag", None) is not None:
-        tree.refuse("a tag ('!…')", "remove it; put text that begins with '!' in quotes", line)
+        remedy = "write the value out, or put the text in quotes"
+        tree.refuse(f"alias or anchor '{sign}{event.anchor}'", remedy, line_of_event(event))
 
 
 @contextmanager

@@ -5,48 +5,44 @@ that is the judge's doing and fails. A sandbox that could not be set up is our o
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from evalq.definitions.code_grader import FunctionCase, FunctionOutput
+from evalq.definitions.graders.code import FunctionCase, FunctionOutput
 from evalq.grading.code_text import extract_code
 from evalq.grading.comparators import matches, matches_exception
+from evalq.grading.subject import Bench, Mark, Subject
 from evalq.sandbox.program import Call, CallResult, Program, ProgramRun
 
-__all__ = ["CodeMark", "extract_code", "mark_code", "mark_run", "program_of"]
+__all__ = ["extract_code", "mark_code", "mark_function_output", "mark_run", "program_of"]
 
 _SHOWN_CHARS = 120
 _DETAIL_CHARS = 500
 
 
-@dataclass(frozen=True)
-class CodeMark:
-    """Passed when every test case did; the score is their share. `details` is for reports, as JSON has it."""
-
-    passed: bool
-    score: float
-    reason: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+def mark_function_output(grader: FunctionOutput, subject: Subject, bench: Bench) -> Mark:
+    """Passed when every test case did; the score is their share."""
+    return mark_code(grader.for_case(subject.expected), subject.answer, bench.run)
 
 
-def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> CodeMark:
+def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> Mark:
     """Mark one answer; `run` is the sandbox, and raises UngradableAnswer when that could not be set up."""
     program = program_of(grader, answer)
     if program is None:
-        return CodeMark(False, 0.0, "the answer holds no code", {"total_count": len(grader.test_cases)})
+        return Mark(False, 0.0, "the answer holds no code", {"total_count": len(grader.test_cases)})
     return mark_run(grader, run(program))
 
 
 def program_of(grader: FunctionOutput, answer: str) -> Program | None:
     """What is to be run for this answer: its code and the cases' arguments, never what they expect."""
-    assert grader.function_name is not None
+    assert grader.function_name is not None, "for_case comes first"
+    assert grader.test_cases, "for_case comes first"
     source = extract_code(answer, grader.function_name)
     calls = tuple(Call(tuple(case.args), case.kwargs) for case in grader.test_cases)
     return Program(source, grader.function_name, calls, grader.timeout_per_case) if source.strip() else None
 
 
-def mark_run(grader: FunctionOutput, run: ProgramRun) -> CodeMark:
+def mark_run(grader: FunctionOutput, run: ProgramRun) -> Mark:
     """Each case's result held against what it expects; stamped with the isolation the code ran in."""
     pairs = list(zip(grader.test_cases, run.results, strict=True))
     marks = [_is_right(case, result) for case, result in pairs]
@@ -65,7 +61,7 @@ def mark_run(grader: FunctionOutput, run: ProgramRun) -> CodeMark:
         ],
     }
     stamp = " (isolation: weak)" if run.isolation == "weak" else ""
-    return CodeMark(first is None, sum(marks) / len(marks), f"{reason}{stamp}", details)
+    return Mark(first is None, sum(marks) / len(marks), f"{reason}{stamp}", details)
 
 
 def _is_right(case: FunctionCase, result: CallResult) -> bool:

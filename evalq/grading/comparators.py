@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalq.definitions.code_grader import Comparator, FunctionCase
+from evalq.definitions.graders.code import Comparator, FunctionCase
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """What `approx` allows when the case has no tolerance of its own: the larger of the two."""

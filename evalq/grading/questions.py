@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders.model_graders import PairwiseGrader
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.grading.judge_model import MAX_FINDINGS, verdict_prompt
 from evalq.grading.marking import named_graders
+from evalq.grading.model_graders import model_prompt
+from evalq.grading.pairwise import pair_prompts
 from evalq.grading.subject import Subject
 from evalq.records import Completion, Prompt
 
@@ -21,7 +24,28 @@ class Question:
     at_most: int = 1
 
 
-QUESTIONS: Mapping[str, Callable[[Any, Subject], list[Question]]] = {}
+def _to_models(grader: Any, subject: Subject) -> list[Question]:
+    """One question to each model of the panel."""
+    prompt = model_prompt(grader, subject)
+    return [Question(model, prompt) for model in grader.asked_models]
+
+
+def _in_both_orders(grader: PairwiseGrader, subject: Subject) -> list[Question]:
+    """Two to each: the other answer is taken to be as long as this one, or is the reference."""
+    reference = subject.expected.get("answer")
+    other = subject.answer if grader.opponent or not isinstance(reference, str) else reference
+    prompts = pair_prompts(grader, subject, other)
+    return [Question(model, prompt) for model in grader.asked_models for prompt in prompts]
+
+
+QUESTIONS: Mapping[str, Callable[[Any, Subject], list[Question]]] = {
+    "boolean": _to_models,
+    "categorical": _to_models,
+    "criteria": _to_models,
+    "pairwise": _in_both_orders,
+    "rubric": _to_models,
+    "verdict": _to_models,
+}
 """By type of grader; a type that is not here asks no model."""
 
 

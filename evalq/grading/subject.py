@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
 from evalq.records import Completion, Prompt
+from evalq.sandbox.program import Program, ProgramRun
 
 Read = TypeVar("Read")
 
@@ -62,6 +63,10 @@ class Bench(Protocol):
         `read` raises UngradableAnswer for a reply that is not in the agreed form; so does this when there
         is no reply.
         """
+        ...
+
+    def run(self, program: Program) -> ProgramRun:
+        """Run code in the sandbox; UngradableAnswer when that could not be set up."""
         ...
 
     def answer_of(self, judge: str) -> str:

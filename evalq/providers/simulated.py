@@ -8,7 +8,8 @@ from statistics import NormalDist
 
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault
-from evalq.providers.simulated_answers import grader_reply, right_answer, wrong_answer
+from evalq.providers.simulated_answers import right_answer, wrong_answer
+from evalq.providers.simulated_grading import grader_reply
 from evalq.records import About, Completion, CompletionState, Prompt, Usage
 
 _NORMAL = NormalDist()
@@ -30,7 +31,7 @@ class SimulatedAdapter:
         time.sleep(latency_ms / 1000 * self._judge.time_scale)
         if trouble == "error":
             raise ProviderFault("transient", "simulated overload")
-        state, text = self._answer(about, trouble)
+        state, text = self._answer(prompt, trouble)
         return Completion(state, text, _usage(prompt, text), latency_ms, model=self._judge.model)
 
     def _rng(self, about: About, what: str) -> Random:
@@ -53,12 +54,12 @@ class SimulatedAdapter:
         stretch = float(spread**z) * (_SLOW_FACTOR if is_slow else 1)
         return max(1, round(quantiles.p50 * stretch))
 
-    def _answer(self, about: About, trouble: str | None) -> tuple[CompletionState, str]:
+    def _answer(self, prompt: Prompt, trouble: str | None) -> tuple[CompletionState, str]:
+        about = prompt.about
         if about.case_id in self._judge.answers and not about.graded_text:
             text = self._judge.answers[about.case_id]
             return ("answered" if text.strip() else "empty"), text
-        rng = self._rng(about, "answer")
-        text = self._text(about, rng)
+        text = self._text(prompt)
         match trouble:
             case "empty":
                 return "empty", ""
@@ -70,10 +71,13 @@ class SimulatedAdapter:
                 return "answered", f"Sure! Here is what I found: {text[:40]}"
         return "answered", text
 
-    def _text(self, about: About, rng: Random) -> str:
+    def _text(self, prompt: Prompt) -> str:
+        about, judge = prompt.about, self._judge
         is_right = self._is_right(about)
         if about.graded_text:
-            return grader_reply(about, is_right=is_right)
+            aloud = prompt.user if judge.echo else ""
+            return grader_reply(about, is_right=is_right, is_structured=judge.structured, aloud=aloud)
+        rng = self._rng(about, "answer")
         return right_answer(about, rng) if is_right else wrong_answer(about, rng)
 
     def _is_right(self, about: About) -> bool:

@@ -23,6 +23,8 @@ def right_answer(about: About, rng: Random) -> str:
     if about.answer_form == "ranking":
         relevant = [str(item) for item in about.expected.get("relevant", [])]
         return _json([*relevant[:1], *_other_ids(rng), *relevant[1:]])
+    if about.answer_form == "decision":
+        return _decision(about, rng, is_right=True)
     return _expected_text(about)
 
 
@@ -33,16 +35,9 @@ def wrong_answer(about: About, rng: Random) -> str:
         return _json([] if misses else [_false_finding(about, rng)])
     if about.answer_form == "ranking":
         return _json(_other_ids(rng))
+    if about.answer_form == "decision":
+        return _decision(about, rng, is_right=False)
     return "none of these" if _expected_text(about) != "none of these" else "something else"
-
-
-def grader_reply(about: About, *, is_right: bool) -> str:
-    """VALID or INVALID: the truth by the expected phrases when right, the opposite when wrong."""
-    wanted = [str(phrase) for phrase in about.expected.get("any_of", [])] or [_expected_text(about)]
-    is_valid = any(
-        phrase and (phrase in about.graded_text or _escaped(phrase) in about.graded_text) for phrase in wanted
-    )
-    return "VALID" if is_valid == is_right else "INVALID"
 
 
 def _true_finding(about: About, rng: Random) -> dict[str, Any]:
@@ -68,6 +63,14 @@ def _false_finding(about: About, rng: Random) -> dict[str, Any]:
     return {"contradiction": f"{rng.choice(_OPENINGS)} about what they describe.", "quotes": quotes}
 
 
+def _decision(about: About, rng: Random, *, is_right: bool) -> str:
+    """One of the choices, each written as `KEY=choice`, that is expected, or one that is not."""
+    wanted = about.expected.get("decision", [])
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    fitting = [choice for choice in about.choices if (choice.partition("=")[2] in names) == is_right]
+    return f"{rng.choice(fitting or about.choices)} REASON=simulated"
+
+
 def _other_ids(rng: Random) -> list[str]:
     return [f"other-{rng.randrange(1000):03d}" for _ in range(5)]
 
@@ -76,10 +79,6 @@ def _expected_text(about: About) -> str:
     if "answer" in about.expected:
         return str(about.expected["answer"])
     return next((str(phrase) for phrase in about.expected.get("any_of", [])), "")
-
-
-def _escaped(phrase: str) -> str:
-    return json.dumps(phrase, ensure_ascii=False)[1:-1]
 
 
 def _json(value: object) -> str:

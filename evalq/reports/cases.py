@@ -1,9 +1,9 @@
 """Single cases on the terminal: one case with every judge's answer, or a list with a sign per judge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -28,6 +28,7 @@ class GradeLine(NamedTuple):
     score: float | None = None
     kind: str = ""
     pending: bool = False
+    details: Mapping[str, Any] = {}
 
 
 _SIGNS: dict[Verdict, tuple[str, str]] = {

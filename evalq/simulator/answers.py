@@ -55,7 +55,13 @@ def _said(asked: Asked, profile: Profile, seed: str, recall: Recall) -> str:
     if profile.answer == "verdict":
         return _VERDICTS[draw(seed, "verdict") >= profile.valid]
     if profile.answer == "cases":
-        known = recall(asked.user, model=asked.model, seed=seed, accuracy=profile.accuracy)
+        known = recall(
+            asked.user,
+            model=asked.model,
+            seed=seed,
+            accuracy=profile.accuracy,
+            is_structured=asked.is_structured,
+        )
         return echo(asked.user) if known is None else known
     return echo(asked.user)
 

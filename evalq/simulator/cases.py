@@ -9,10 +9,12 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.lookup import find_evalset, find_task
 from evalq.definitions.task import TaskConfig
-from evalq.grading.judge_model import verdict_prompt
-from evalq.providers.simulated_answers import grader_reply, right_answer, wrong_answer
+from evalq.grading.fence import without_nonce
+from evalq.grading.questions import questions
+from evalq.providers.simulated_answers import right_answer, wrong_answer
+from evalq.providers.simulated_grading import grader_reply
 from evalq.question import about, answer_prompt
-from evalq.records import About
+from evalq.records import About, Prompt
 from evalq.simulator.chance import draw, generator
 from evalq.simulator.profile import KnownSet
 
@@ -37,7 +39,9 @@ class KnownCases:
         for task, cases in sets:
             self._learn(task, list(cases))
 
-    def answer(self, user: str, *, model: str, seed: str, accuracy: float) -> str | None:
+    def answer(
+        self, user: str, *, model: str, seed: str, accuracy: float, is_structured: bool = False
+    ) -> str | None:
         """The model's answer to this prompt; None for one that is about no known case."""
         known = self._abouts.get(user.strip())
         if known:
@@ -45,14 +49,22 @@ class KnownCases:
             is_right = draw(model, known.task, known.case_id, "right") < accuracy
             rng = generator(model, known.task, known.case_id)
             return right_answer(known, rng) if is_right else wrong_answer(known, rng)
-        graded = next((one for index in self._frames if (one := index.find(user))), None)
-        return grader_reply(graded, is_right=draw(seed, "right") < accuracy) if graded else None
+        graded = self._graded(without_nonce(user)) if self._frames else None
+        if graded is None:
+            return None
+        return grader_reply(graded, is_right=draw(seed, "right") < accuracy, is_structured=is_structured)
 
     def _learn(self, task: TaskConfig, cases: list[EvalCase]) -> None:
         for case in cases:
             self._abouts[answer_prompt(task, case).user.strip()] = about(task, case)
-        if task.scoring is not None and task.scoring.mode == "llm_judge":
-            self._frames.append(_FrameIndex([_frame(task, case) for case in cases]))
+        by_place: dict[int, list[_Frame]] = {}
+        for case in cases:
+            for place, frame in enumerate(_frames(task, case)):
+                by_place.setdefault(place, []).append(frame)
+        self._frames += [_FrameIndex(frames) for frames in by_place.values()]
+
+    def _graded(self, user: str) -> About | None:
+        return next((one for index in self._frames if (one := index.find(user))), None)
 
 
 class _FrameIndex:
@@ -92,7 +104,14 @@ def load_set(one: KnownSet, root: Path) -> tuple[TaskConfig, list[EvalCase]]:
     return task, load_evalset(find_evalset(one.eval_set, task.name, root)).evalset.cases
 
 
-def _frame(task: TaskConfig, case: EvalCase) -> _Frame:
+def _frames(task: TaskConfig, case: EvalCase) -> Iterable[_Frame]:
+    """The prompts to graders on a case, but for comparisons: those hold another answer, too."""
+    asked = (question.prompt for question in questions(task, case, _GAP))
+    prompts = {prompt.user: prompt for prompt in asked if prompt.about.reply_form != "preference"}
+    return (_frame(prompt) for prompt in prompts.values())
+
+
+def _frame(prompt: Prompt) -> _Frame:
     """A rubric may show the graded text more than once: the frame surrounds the first and the last."""
-    parts = verdict_prompt(task, case, _GAP).user.split(_GAP)
-    return _Frame(parts[0], parts[-1].rstrip(), about(task, case))
+    parts = without_nonce(prompt.user).split(_GAP)
+    return _Frame(parts[0], parts[-1].rstrip(), prompt.about)

@@ -7,6 +7,7 @@ import pytest
 
 from evalq.errors import UngradableAnswer
 from evalq.records import Prompt
+from evalq.sandbox.program import Program, ProgramRun
 
 Read = TypeVar("Read")
 
@@ -23,6 +24,9 @@ class WrittenBench:
         assert self._replies, "no grader model is to be asked here"
         self.asked.append((model, prompt))
         return read(self._replies.pop(0))
+
+    def run(self, program: Program) -> ProgramRun:
+        raise AssertionError(f"{program.function} is not to be run here")
 
     def answer_of(self, judge: str) -> str:
         if judge not in self._opponents:

@@ -268,6 +268,9 @@ class GraderBench:
     def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
         return read(self._grader.complete(prompt).text)
 
+    def run(self, program: object) -> Any:
+        raise AssertionError(f"{program} is not run")
+
     def answer_of(self, judge: str) -> str:
         raise AssertionError(f"{judge} is not asked")
 

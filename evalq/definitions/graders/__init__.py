@@ -4,11 +4,15 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from evalq.definitions.graders.checks import CheckConfig
+from evalq.definitions.graders.code import FunctionOutput
+from evalq.definitions.graders.decision import Decision
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.human import Human
+from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
-__all__ = ["Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
+__all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -18,4 +22,8 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-GraderConfig = Annotated[HitAtK | Mrr | Human, Field(discriminator="type"), BeforeValidator(_spelled)]
+GraderConfig = Annotated[
+    CheckConfig | Decision | ModelGraders | FunctionOutput | Human,
+    Field(discriminator="type"),
+    BeforeValidator(_spelled),
+]

@@ -1,8 +1,21 @@
 """What every grader has, whatever it looks at."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.validation import split_remedy
+
+Lack = tuple[str, str]
+"""What a grader misses in a case, and the remedy."""
+
+
+def lack_of(wrong: ValueError, place: str) -> Lack:
+    """The lack that an error at a place of the case means."""
+    message, remedy = split_remedy(str(wrong))
+    return f"{place}: {message}", remedy
 
 
 class Grader(Definition):
@@ -21,3 +34,8 @@ class Grader(Definition):
     def label(self) -> str:
         """What its grades are called: its name, or its type."""
         return self.name or str(self.type)  # type: ignore[attr-defined]
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """What it needs of a case's `expected` and does not find there; None when it can do its work."""
+        del expected
+        return None

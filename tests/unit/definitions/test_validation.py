@@ -96,15 +96,15 @@ def test_a_choice_nearly_right_is_corrected() -> None:
 
 
 def test_a_bad_tag_lists_the_allowed_ones() -> None:
-    assert problem_of("graders: [{type: bleu}]\n") == (
-        "f.yaml:5: graders[0].type cannot be 'bleu'; write 'hit_at_k' or 'mrr'"
-    )
+    problem = problem_of("graders: [{type: bleu}]\n")
+    assert problem.startswith("f.yaml:5: graders[0].type cannot be 'bleu'; write ")
+    assert "'hit_at_k', 'mrr', " in problem
 
 
 def test_a_missing_tag_lists_the_allowed_ones() -> None:
-    assert problem_of("graders: [{k: 3}]\n") == (
-        "f.yaml:5: missing key 'type' in graders[0]; add type: one of hit_at_k, mrr"
-    )
+    problem = problem_of("graders: [{k: 3}]\n")
+    assert problem.startswith("f.yaml:5: missing key 'type' in graders[0]; add type: one of ")
+    assert " hit_at_k, mrr, " in problem
 
 
 def test_a_judge_is_checked_by_the_rules_of_its_provider() -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(bench) -
 def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(bench) -> None:
     whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
     assert grade_answer(subject(whole, CASE, "x"), bench("VALID"))[0].passed is True
-    assert "Answer:\nx\n" in verdict_prompt(whole, CASE, "x").user
+    assert re.search(r"Answer:\n<answer-(\w+)>\nx\n</answer-\1>\n", verdict_prompt(whole, CASE, "x").user)
 
 
 @pytest.mark.parametrize("state", ["empty", "refused", "blocked", "truncated", "malformed"])
@@ -93,12 +94,16 @@ def test_a_rubric_must_name_what_the_case_has_and_show_the_answer(rubric: str) -
     check_rubric(MODEL, CASE)
 
 
-@pytest.mark.parametrize(("reply", "valid"), [("VALID", True), (" invalid.\n", False)])
-def test_a_verdict_is_the_whole_reply(reply: str, valid: bool) -> None:
+@pytest.mark.parametrize(
+    ("reply", "valid"), [("VALID", True), (" invalid.\n", False), ("It might be VALID\n\nINVALID", False)]
+)
+def test_a_verdict_is_alone_on_the_last_line(reply: str, valid: bool) -> None:
     assert read_verdict(reply) is valid
 
 
-@pytest.mark.parametrize("reply", ["", "VALID INVALID", "The verdict: VALID", "NOT VALID", "ＶＡＬＩＤ"])
+@pytest.mark.parametrize(
+    "reply", ["", "VALID INVALID", "The verdict: VALID", "NOT VALID", "ＶＡＬＩＤ", "VALID\nI think"]
+)
 def test_anything_else_is_no_verdict(reply: str) -> None:
     with pytest.raises(UngradableAnswer):
         read_verdict(reply)

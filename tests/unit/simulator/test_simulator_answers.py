@@ -1,9 +1,10 @@
 """What a simulated model says, and how many tokens it bills."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,10 @@ from evalq.definitions.task import ScoringConfig, TaskConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.findings import finding_json, parse_list
 from evalq.grading.judge_model import read_verdict, verdict_prompt
+from evalq.grading.marking import grade_answer
+from evalq.grading.subject import Subject
 from evalq.question import answer_prompt
+from evalq.records import Completion, Prompt
 from evalq.simulator.answers import echo, make_reply
 from evalq.simulator.cases import KnownCases, load_known, load_set
 from evalq.simulator.exchange import Asked, Reply, text_of
@@ -182,6 +186,37 @@ def test_a_grader_is_recognised_whatever_it_is_shown_first() -> None:
         for text, verdict in ((f"a{i}", "VALID"), ("b", "INVALID")):
             user = verdict_prompt(task, case, text).user
             assert some.answer(user, model="m", seed=user, accuracy=1.0) == verdict
+
+
+GRADERS = [
+    {"type": "verdict", "rubric": "Is it right?"},
+    {"type": "rubric", "rubric": "Is it right?", "models": ["a", "b"]},
+    {"type": "criteria", "criteria": "documentation"},
+    {"type": "categorical", "rubric": "What is it?", "categories": ["no", "yes"], "pass_categories": ["yes"]},
+    {"type": "boolean", "question": "Is {answer} right for {q}?"},
+]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_every_model_grader_is_recognised_and_answered_in_its_form(structured: bool) -> None:
+    task = TaskConfig.model_validate(
+        {"name": "t", "system_prompt": "", "user_template": "{q}", "graders": GRADERS}
+    )
+    cases = [EvalCase(id=f"c{i}", inputs={"q": f"q{i}"}, expected={"answer": f"a{i}"}) for i in range(9)]
+    some = KnownCases([(task, cases)])
+
+    class Wire:
+        def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
+            one = Asked("m", "", prompt.user, prompt.user, is_structured=structured)
+            return read(reply(one, known=some, answer="cases").text)
+
+        def answer_of(self, judge: str) -> str:
+            raise AssertionError(judge)
+
+    for i, case in enumerate(cases):
+        for text, passed in ((f"it is a{i}", True), ("it is b", False)):
+            grades = grade_answer(Subject(task, case, Completion("answered", text)), Wire())
+            assert [grade.passed for grade in grades] == [passed] * len(GRADERS)
 
 
 def test_a_stranger_prompt_is_echoed() -> None:

@@ -6,7 +6,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
 
-from evalq.definitions.task import Definition
+from evalq.definitions.definition import Definition
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
 
@@ -61,7 +62,7 @@ class FunctionCase(Definition):
         raise ValueError("expected names no exception; write expected: ValueError, or {type: …, message: …}")
 
 
-class FunctionOutput(Definition):
+class FunctionOutput(Grader):
     """Runs the function the judge wrote, in a sandbox, and compares what it returns.
 
     What the task leaves out of `function_name` and `test_cases`, each case has in its `expected`, under the
@@ -102,9 +103,8 @@ class FunctionOutput(Definition):
             added = FunctionOutput.model_validate({"type": self.type, **own})
         except ValidationError as exc:
             first = exc.errors()[0]
-            raise ValueError(
-                f"expected.{'.'.join(map(str, first['loc']))}: {first['msg']}; change it"
-            ) from exc
+            message = first["msg"].removeprefix("Value error, ")
+            raise ValueError(f"expected.{'.'.join(map(str, first['loc']))}: {message}") from exc
         function_name = self.function_name or added.function_name
         test_cases = [*self.test_cases, *added.test_cases]
         if function_name is None:
@@ -116,3 +116,11 @@ class FunctionOutput(Definition):
                 "nothing to call it with; add test_cases to the grader, or to the case's expected"
             )
         return self.model_copy(update={"function_name": function_name, "test_cases": test_cases})
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs a function's name and calls of it."""
+        try:
+            self.for_case(expected)
+        except ValueError as exc:
+            return lack_of(exc, f"grader {self.label!r}")
+        return None

@@ -1,0 +1,123 @@
+"""Checks of an answer's structure and of the fields in it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, AliasChoices, Field, FiniteFloat, model_validator
+
+from evalq.definitions.definition import ABSENT, Definition, is_absent
+from evalq.definitions.graders.expectation import Text, answers_in, needs
+from evalq.definitions.graders.grader import Grader, Lack, lack_of
+from evalq.definitions.json_paths import dotted_parts, value_at
+from evalq.definitions.matchers import check_matchers
+
+
+def _dotted(path: str) -> str:
+    dotted_parts(path)
+    return path
+
+
+Dotted = Annotated[Text, AfterValidator(_dotted)]
+Formats = Annotated[list[Text], Field(min_length=1)]
+
+
+class StructuralMatch(Grader):
+    """The answer is JSON of the wanted structure.
+
+    ignore_values: the key must be there, its value is free · ignore_fields: not looked at, there or not ·
+    require_keys: must be there, whatever `value` says · strict: no additional fields, no other order of
+    fields, lists of exactly the wanted length, unless `allow_additional_fields` or
+    `allow_field_reordering` says otherwise.
+    """
+
+    type: Literal["structural_match"]
+    value: Any = Field(
+        default=ABSENT, validation_alias=AliasChoices("value", "expected"), exclude_if=is_absent
+    )
+    alternatives: list[Any] = Field(default=[])
+    require_keys: list[Dotted] = Field(default=[])
+    ignore_values: list[Dotted] = Field(default=[])
+    ignore_fields: list[Dotted] = Field(default=[])
+    allow_additional_fields: bool | None = None
+    allow_field_reordering: bool | None = None
+    strict: bool = False
+
+    @model_validator(mode="after")
+    def _every_matcher_is_known(self) -> Self:
+        check_matchers([] if self.value is ABSENT else self.value)
+        check_matchers(self.alternatives)
+        return self
+
+    def wanted(self, expected: Mapping[str, Any]) -> list[Any]:
+        """The structures of which one is enough; empty when only keys are required."""
+        own = answers_in(expected) if self.value is ABSENT else [self.value]
+        return [*own, *self.alternatives] if own else []
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs a structure or required keys."""
+        wanted = self.wanted(expected)
+        if not wanted and not self.require_keys:
+            return needs(self, "value", "answer: {…}", "any JSON value")
+        try:
+            check_matchers(wanted)
+        except ValueError as exc:
+            return lack_of(exc, "expected.answer")
+        return None
+
+
+def _plain(path: str) -> str:
+    if "*" in dotted_parts(path):
+        raise ValueError(
+            "a field has one place; write the path without *, a list's entries by number: items[0].price"
+        )
+    return path
+
+
+class FieldMatch(Definition):
+    """How one field is compared, and what it weighs.
+
+    A field that is not `required` is left out where the answer or the case does not have it.
+    """
+
+    path: Annotated[Text, AfterValidator(_plain)]
+    match: Literal["exact", "numeric_tolerance", "date"] = "exact"
+    required: bool = True
+    weight: FiniteFloat = Field(default=1.0, ge=0)
+    tolerance: FiniteFloat = Field(default=0.0, ge=0)
+    relative: bool = False
+    formats: Formats | None = None
+
+
+class FieldAccuracy(Grader):
+    """The share of the answer's fields, by weight, that are as wanted."""
+
+    type: Literal["field_accuracy"]
+    fields: list[FieldMatch] = Field(min_length=1)
+    value: dict[str, Any] | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
+    alternatives: list[dict[str, Any]] = Field(default=[])
+    aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
+    threshold: FiniteFloat = Field(default=0.8, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _something_weighs(self) -> Self:
+        if not any(field.weight for field in self.fields):
+            raise ValueError("no field weighs anything; give one a weight over 0")
+        return self
+
+    def wanted(self, expected: Mapping[str, Any]) -> list[Any]:
+        """The documents of which one is enough: its own, or the case's `answer` and `alternatives`."""
+        own = answers_in(expected) if self.value is None else [self.value]
+        return [*own, *self.alternatives] if own and all(isinstance(one, dict) for one in own) else []
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs a document, with every required field in it."""
+        documents = self.wanted(expected)
+        if not documents:
+            return needs(self, "value", "answer: {…}", "a mapping")
+        for field in self.fields:
+            if field.required and any(value_at(one, field.path) is ABSENT for one in documents):
+                message = (
+                    f"grader {self.label!r} compares {field.path}, which the expected document does not have"
+                )
+                return message, "add it there, or write required: false for the field"
+        return None

@@ -1,0 +1,94 @@
+"""Marking by comparison: a grader model sees two answers in both orders, and says which is better."""
+
+from dataclasses import replace
+
+from evalq.definitions.graders.model_graders import PairwiseGrader, PreferenceExample
+from evalq.errors import UngradableAnswer
+from evalq.grading.fence import refuse_unfit
+from evalq.grading.grader_prompt import Brief, Shown, examples_text, grader_prompt
+from evalq.grading.panel import Opinion, decide, hear
+from evalq.grading.replies import Reply, preference_form
+from evalq.grading.subject import Bench, Mark, Subject
+from evalq.records import Prompt
+
+_ASK = "Which of the answers A and B is better by the rubric? TIE if neither is. Their order means nothing."
+_FORM = preference_form()
+_SCORES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
+
+
+def mark_pairwise(grader: PairwiseGrader, subject: Subject, bench: Bench) -> Mark:
+    """Won, lost or tied against the other answer, by the grader's model or panel."""
+    if grader.opponent is not None and grader.opponent == subject.judge:
+        passed = grader.passes(_SCORES["tie"])
+        return Mark(passed, _SCORES["tie"], f"tie: {subject.judge} is the one compared with")
+    other = _other_answer(grader, subject, bench)
+    for text in (subject.answer, other):
+        refuse_unfit(text)
+    prompts = pair_prompts(grader, subject, other)
+
+    def ask(model: str | None) -> Opinion:
+        straight, swapped = (bench.consult(model, prompt, _FORM.read) for prompt in prompts)
+        return _opinion(grader, straight, swapped)
+
+    return decide(hear(grader.asked_models, ask), grader.panel, grader.passes)
+
+
+def pair_prompts(grader: PairwiseGrader, subject: Subject, other: str) -> tuple[Prompt, Prompt]:
+    """The answer as A against the other as B, and the other way round."""
+    return _prompt(grader, subject, subject.answer, other), _prompt(grader, subject, other, subject.answer)
+
+
+def _other_answer(grader: PairwiseGrader, subject: Subject, bench: Bench) -> str:
+    if grader.opponent is not None:
+        return bench.answer_of(grader.opponent)
+    reference = subject.expected.get("answer")
+    if not isinstance(reference, str) or not reference.strip():
+        raise UngradableAnswer("the case has no expected.answer to compare with")
+    return reference
+
+
+def _prompt(grader: PairwiseGrader, subject: Subject, first: str, second: str) -> Prompt:
+    answers = [
+        Shown("answer-a", "Answer A", first, "answer_a"),
+        Shown("answer-b", "Answer B", second, "answer_b"),
+    ]
+    # The reference would tell which of the two it is.
+    brief = Brief(
+        grader.rubric,
+        _FORM,
+        _ASK,
+        examples_text([_example(one) for one in grader.examples]),
+        shows_reference=grader.opponent is not None,
+    )
+    prompt = grader_prompt(grader, subject, brief, answers)
+    return replace(prompt, about=replace(prompt.about, graded_text=subject.answer, choices=(first, second)))
+
+
+def _opinion(grader: PairwiseGrader, straight: Reply[str], swapped: Reply[str]) -> Opinion:
+    """What two replies come to: `straight` with our answer as A, `swapped` with our answer as B."""
+    winner, position = settle(straight.value, swapped.value)
+    in_full = f"{winner} against {grader.against}"
+    if position is not None:
+        in_full += f", since the {position} answer is preferred in either order"
+    details = {"winner": winner, "position": position, "replies": [straight.value, swapped.value]}
+    score = _SCORES[winner]
+    return Opinion(grader.passes(score), score, winner, straight.reason, in_full, details)
+
+
+def settle(straight: str, swapped: str) -> tuple[str, str | None]:
+    """Win, loss or tie, and the place that was favoured if the order decided.
+
+    Replies that contradict each other make a tie: the one place that won anything was favoured.
+    """
+    ours = {"A": "win", "B": "loss", "TIE": "tie"}[straight]
+    theirs = {"A": "loss", "B": "win", "TIE": "tie"}[swapped]
+    if ours == theirs:
+        return ours, None
+    return "tie", "first" if "A" in (straight, swapped) else "second"
+
+
+def _example(example: PreferenceExample) -> tuple[dict[str, str], str]:
+    asked = {"Asked": example.input} if example.input else {}
+    reason = " ".join(example.justification.split()) or "by the rubric"
+    texts = {**asked, "Answer A": example.output, "Answer B": example.other}
+    return texts, f"WINNER={example.winner} REASON={reason}"

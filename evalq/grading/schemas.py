@@ -1,0 +1,152 @@
+"""Whether a value fits a JSON Schema, found out in bounded time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Protocol
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import FormatError, ValidationError, best_match
+from jsonschema.validators import extend
+
+from evalq.definitions.json_schemas import Schema, registry_of, undialected
+from evalq.errors import UngradableAnswer
+from evalq.grading.recognition import FORMATS
+from evalq.grading.search import Search
+from evalq.grading.words import shown
+
+MAX_STEPS = 300_000
+MAX_ERRORS = 100
+
+
+class Validator(Protocol):
+    """What a keyword's function is given: what it may take, and the way further down."""
+
+    format_checker: object
+
+    def descend(
+        self, instance: Any, schema: Any, path: str | None = None, schema_path: str | None = None
+    ) -> Iterator[ValidationError]:
+        """The errors of a part."""
+        ...
+
+    def iter_errors(self, instance: Any) -> Iterator[ValidationError]:
+        """All errors."""
+        ...
+
+
+Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
+
+
+def misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
+    """Where a JSON value does not fit the schema, and why; None when it does."""
+    plain = undialected(schema)
+    validator = _bounded_validator()(plain, registry=registry_of(plain), format_checker=_Allowance())
+    try:
+        worst = best_match(islice(validator.iter_errors(value), MAX_ERRORS))
+    except RecursionError:
+        raise UngradableAnswer("the schema goes too deep on this answer") from None
+    return None if worst is None else (worst.json_path, worst.message[:300])
+
+
+class _Allowance(FormatChecker):
+    """What one validation may take: it travels with the validator into every part of the schema.
+
+    A recursive schema with alternatives can take time that doubles with every level of the answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(formats=())
+        self.search = Search()
+        self._steps = 0
+
+    def step(self) -> None:
+        """One keyword more."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise UngradableAnswer(f"the schema takes more than {MAX_STEPS:,} steps on this answer")
+
+    def check(self, instance: object, format: str) -> None:  # noqa: A002 - the library's name for it
+        """The formats that are asserted, of texts alone."""
+        if isinstance(instance, str) and format in FORMATS and not FORMATS[format](instance):
+            raise FormatError(f"{shown(instance)} is no {format}")
+
+
+def _allowance(validator: Validator) -> _Allowance:
+    allowance = validator.format_checker
+    assert isinstance(allowance, _Allowance)
+    return allowance
+
+
+def _pattern(validator: Validator, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    del schema
+    if isinstance(instance, str) and _allowance(validator).search.find(pattern, instance) is None:
+        yield ValidationError(f"{shown(instance)} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Validator, patterns: Mapping[str, Any], instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    del schema
+    for pattern, subschema in patterns.items() if isinstance(instance, dict) else ():
+        for key, value in instance.items():
+            if _allowance(validator).search.find(pattern, key) is not None:
+                yield from validator.descend(value, subschema, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Validator, rest: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    search = _allowance(validator).search
+    for key in instance if isinstance(instance, dict) else ():
+        if key in named or any(search.find(pattern, key) is not None for pattern in patterns):
+            continue
+        if rest is False:
+            yield ValidationError(f"{shown(key)} is not among the properties")
+        else:
+            yield from validator.descend(instance[key], rest, path=key)
+
+
+def _unique_items(
+    validator: Validator, is_wanted: bool, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    del validator, schema
+    if is_wanted and isinstance(instance, list) and len(set(map(_hashable, instance))) < len(instance):
+        yield ValidationError("an item is there twice")
+
+
+def _hashable(value: Any) -> Any:
+    """Equal for values equal as JSON: 1 is 1.0, true is not 1."""
+    if isinstance(value, dict):
+        return "mapping", frozenset((key, _hashable(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_hashable, value))
+    return isinstance(value, bool), value
+
+
+_OWN: Mapping[str, Keyword] = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "uniqueItems": _unique_items,
+}
+
+
+@lru_cache(maxsize=1)
+def _bounded_validator() -> Callable[..., Validator]:
+    """Draft 2020-12 with every keyword counted, and our own for those that could take forever."""
+    keywords: Mapping[str, Keyword] = {**Draft202012Validator.VALIDATORS, **_OWN}
+    counted = {name: _counted(keyword) for name, keyword in keywords.items()}
+    bounded: Callable[..., Validator] = extend(Draft202012Validator, counted)  # type: ignore[no-untyped-call]
+    return bounded
+
+
+def _counted(keyword: Keyword) -> Keyword:
+    def counted(
+        validator: Validator, value: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError] | None:
+        _allowance(validator).step()
+        return keyword(validator, value, instance, schema)
+
+    return counted

@@ -1,0 +1,1 @@
+"""From agentv's EVAL.yaml to the evals.json of skill-creator: reading, wording, grouping by skill."""
