@@ -17,7 +17,7 @@ from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
-from evalq.grader_choice import choose_graders
+from evalq.grader_choice import choose_graders, refuse_absent_opponents
 from evalq.grading.judge_model import check_rubric
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
@@ -67,6 +67,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     known = catalogue(settings.judges)
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
     judges = pick(request.judges or task.default_judges, known)
+    refuse_absent_opponents(task, cases, judges)
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
     )

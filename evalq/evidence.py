@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from evalq.records import Verdict
 from evalq.results import BakeOffState
@@ -98,3 +99,5 @@ class Evidence:
     calls: Mapping[tuple[int, str], CallTotals] = field(default_factory=dict)
     scores: Mapping[tuple[int, str], tuple[float, ...]] = field(default_factory=dict)
     savings: Savings = Savings()
+    opinions: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    """By grader: what each of its grader models said of each answer."""

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from evalq.catalogue import Catalogue, pick
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.task import TaskConfig
+from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem
 from evalq.grading.marking import grader_models, named_graders
 
@@ -46,7 +48,9 @@ def _stand_in(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
     if name in known and known[name].provider == "simulated":
         return known[name]
     grader = known[SIMULATED_GRADER]
-    return grader.model_copy(update={"model": f"{grader.model} as {name}"}) if is_member else grader
+    if not is_member:
+        return grader
+    return grader.model_copy(update={"name": f"{grader.name}-{name}", "model": f"{grader.model} as {name}"})
 
 
 def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
@@ -58,6 +62,25 @@ def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
             )
         )
     return pick([name], known)[0]
+
+
+def refuse_absent_opponents(
+    task: TaskConfig, cases: Sequence[EvalCase], judges: Sequence[JudgeConfig]
+) -> None:
+    """Refuse to compare with the answers of a judge that gives none here."""
+    names = [judge.name for judge in judges]
+    graders = [grader for case in cases for _, grader in named_graders(task, case)]
+    opponents = dict.fromkeys(one.opponent for one in graders if isinstance(one, PairwiseGrader))
+    problems = [
+        Problem(
+            f"a pairwise grader compares with {name!r}, which is not among the judges",
+            f"add it to --judges, or name another {near(name, names)}".rstrip(),
+        )
+        for name in opponents
+        if name is not None and name not in names
+    ]
+    if problems:
+        raise InputError(*problems)
 
 
 def own_graders(judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]) -> list[str]:

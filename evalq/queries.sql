@@ -358,6 +358,13 @@ FROM grades g JOIN outcomes o ON o.job_id = g.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND g.score IS NOT NULL
 GROUP BY o.run_id, g.grader ORDER BY o.run_id, min(g.grader);
 
+-- grade_opinions --
+-- What the grader models of panels and comparisons said, by grader.
+SELECT g.grader, array_agg(g.details ORDER BY o.job_id) AS details
+FROM grades g JOIN outcomes o ON o.job_id = g.job_id
+WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s) AND g.details ? 'members'
+GROUP BY g.grader ORDER BY g.grader;
+
 -- call_costs --
 -- Dollars and calls of a bake-off by run and purpose.
 SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,

@@ -134,6 +134,17 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class GradingNote:
+    """How far grader models are to be trusted here: a panel's agreement, or a bias for one place."""
+
+    grader: str
+    about: Literal["panel", "position_bias"]
+    text: str
+    is_warning: bool
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Calls:
     """Provider calls of the whole bake-off, grading included."""
 
@@ -170,6 +181,7 @@ class BakeOffResult:
     holdout_head: str | None = None
     holdout_look: int | None = None
     rescored_from: int | None = None
+    grading: tuple[GradingNote, ...] = ()
 
     @property
     def is_partial(self) -> bool:

@@ -131,6 +131,7 @@ def _run(
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
     say_look(plan)
+    warn_of_own_graders(plan)
     refuse_over_cap(plan, cap_usd)
     if dry_run:
         return 0
@@ -143,6 +144,19 @@ def _run(
         if detach:
             return say_detached(bakeoff_id)
         return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
+
+
+def warn_of_own_graders(plan: "Plan") -> None:
+    """Before anything is paid for: a judge that marks its own answers is no witness."""
+    from evalq.grader_choice import own_graders
+
+    for name in own_graders(plan.judges, plan.graders):
+        click.secho(
+            f"WARNING  {name} is on trial and grades its own answers; name another with --grader-model",
+            fg="red",
+            bold=True,
+            err=True,
+        )
 
 
 def preflight(plan: "Plan") -> str:

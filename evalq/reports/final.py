@@ -12,6 +12,7 @@ from evalq.reports.notes import (
     Note,
     NoteKind,
     cost_note,
+    grading_notes,
     holdout_notes,
     interim_notes,
     kappa_notes,
@@ -34,6 +35,7 @@ _MARKS: dict[NoteKind, tuple[str, str]] = {
     "excluded": ("!", PROBLEM),
     "not_graded": ("!", PROBLEM),
     "warning": ("!", PROBLEM),
+    "grading": ("g", QUIET),
     "holdout": ("#", QUIET),
     "next": ("next", GOOD),
 }
@@ -48,6 +50,7 @@ def render_final(result: BakeOffResult, *, width: int, ascii_only: bool = False)
         *kappa_notes(result),
         cost_note(result),
         *problem_notes(result, reason_room=ranking.reason_room),
+        *grading_notes(result),
         *holdout_notes(result),
     ]
     return Group(

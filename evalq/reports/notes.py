@@ -9,7 +9,9 @@ from evalq.reports.standing import Standing, standings
 from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 
-NoteKind = Literal["interim", "tie", "kappa", "cost", "excluded", "not_graded", "warning", "holdout", "next"]
+NoteKind = Literal[
+    "interim", "tie", "kappa", "cost", "excluded", "not_graded", "warning", "grading", "holdout", "next"
+]
 
 LISTED_PAIRS = 3
 LISTED_TIES = 6
@@ -100,6 +102,12 @@ def problem_notes(result: BakeOffResult, *, reason_room: int = 0) -> Iterator[No
         ):
             yield Note("excluded", f"{run.judge} excluded: {run.excluded}")
     yield from (Note("warning", warning) for warning in result.warnings)
+
+
+def grading_notes(result: BakeOffResult) -> Iterator[Note]:
+    """How far the grader models agree, and whether the order of answers moves them."""
+    for note in result.grading:
+        yield Note("warning" if note.is_warning else "grading", note.text)
 
 
 def holdout_notes(result: BakeOffResult) -> Iterator[Note]:

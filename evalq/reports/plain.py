@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from evalq.reports.notes import (
     Note,
     cost_note,
+    grading_notes,
     holdout_notes,
     interim_notes,
     kappa_notes,
@@ -125,6 +126,7 @@ def _notes(result: BakeOffResult) -> Iterator[Note]:
     yield cost_note(result)
     # The rows hold each judge's reason already, however long it is.
     yield from (note for note in problem_notes(result) if note.kind != "excluded")
+    yield from grading_notes(result)
     yield from holdout_notes(result)
     yield from next_notes(result)
 

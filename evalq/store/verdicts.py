@@ -15,6 +15,10 @@ def evidence(db: Database | Connection, bakeoff_id: int, *, run_id: int | None =
             for row in db.rows("grade_scores", bakeoff_id=bakeoff_id)
         },
         Savings(**saved) if saved else Savings(),
+        {
+            row["grader"]: tuple(row["details"])
+            for row in db.rows("grade_opinions", bakeoff_id=bakeoff_id, run_id=run_id)
+        },
     )
 
 

@@ -3,12 +3,16 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+from evalq.results import GradingNote
 from evalq.stats.intervals import wilson
 from evalq.stats.raters import krippendorff_alpha
+
+_LOW_ALPHA = 0.667
+"""Krippendorff's own limit: below it not even tentative conclusions."""
 
 Details = Mapping[str, Any]
 """The details of one grade, as stored."""
@@ -114,6 +118,17 @@ def panel_agreement(details: Iterable[Details]) -> PanelAgreement | None:
         None if math.isnan(alpha) else alpha,
         {name: n for name, n in errors.items() if n},
     )
+
+
+def grading_notes(opinions: Mapping[str, Sequence[Details]]) -> Iterator[GradingNote]:
+    """What a reader must know of the grader models behind a bake-off's verdicts, by grader."""
+    for grader, details in opinions.items():
+        panel = panel_agreement(details)
+        if panel is not None:
+            is_split = panel.alpha is not None and panel.alpha < _LOW_ALPHA
+            yield GradingNote(grader, "panel", f"{grader}: {panel}", is_split, asdict(panel))
+        for bias in position_bias(details):
+            yield GradingNote(grader, "position_bias", f"{grader}: {bias}", bias.is_biased, asdict(bias))
 
 
 def share_of(k: int, n: int) -> Share:

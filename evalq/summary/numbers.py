@@ -10,6 +10,7 @@ from evalq.stats.intervals import wilson
 from evalq.stats.means import mean_ci
 from evalq.stats.quantiles import latency_quantile
 from evalq.summary.differences import differences
+from evalq.summary.grading import grading_notes
 from evalq.summary.pairs import agreements, comparisons
 from evalq.summary.ranking import ranked
 from evalq.summary.rates import Measure, Tally, tallies
@@ -54,6 +55,7 @@ def summarise(
         n_done=len(evidence.outcomes),
         prices_as_of=bakeoff.prices_as_of,
         rescored_from=bakeoff.rescored_from,
+        grading=tuple(grading_notes(evidence.opinions)),
     )
 
 
