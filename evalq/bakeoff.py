@@ -8,17 +8,19 @@ from pathlib import Path
 
 from evalq import conclusion, enqueue, holdout, recovery
 from evalq.broker import Broker
-from evalq.catalogue import catalogue, pick, resolve
+from evalq.catalogue import Catalogue, catalogue, pick, resolve, with_models
 from evalq.commit import commit_sha
 from evalq.definitions.files import file_sha256, load_evalset, load_task, shown
 from evalq.definitions.fit import check_fit
+from evalq.definitions.judge import hurried
 from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
-from evalq.grader_choice import choose_graders, refuse_absent_opponents
+from evalq.grader_choice import choose_graders, named_models, refuse_absent_opponents
 from evalq.grading.judge_model import check_rubric
+from evalq.importers import Imported, recognise
 from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, CiMethod, Progress
@@ -57,16 +59,43 @@ class Request:
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     """Load and check everything, and price it; nothing is touched but files."""
+    importer = recognise(Path(request.eval_set))
+    if importer is not None:
+        _refuse_own_task(request)
+        return prepare_imported(importer.load(Path(request.eval_set), root), request, settings)
     task = apply_scorer(load_task(find_task(request.task, root)), request.scorer, request.grader_model)
     path = find_evalset(request.eval_set, task.name, root)
     loaded = load_evalset(path)
     _check_look(request, path, eval_set=loaded.evalset.name, task=task, root=root)
+    plan = _planned(Imported(task, loaded), request, settings, known=catalogue(settings.judges))
+    if not holdout.is_holdout(plan.evalset.name):
+        return plan
+    return replace(plan, look=request.look, set_sha256=file_sha256(path))
+
+
+def prepare_imported(imported: Imported, request: Request, settings: Settings) -> Plan:
+    """Check and price what came in another format; `request` goes over what the file says."""
+    _refuse_holdout(imported, request)
+    names = (*request.judges, *imported.judges, *named_models(imported.task, imported.evalset.cases))
+    chosen = [request.grader_model] if request.grader_model else []
+    known = with_models(catalogue(settings.judges), (*names, *chosen))
+    wanted = replace(
+        request,
+        judges=request.judges or imported.judges,
+        samples=request.samples if request.samples > 1 else imported.samples,
+    )
+    return replace(_planned(imported, wanted, settings, known=known), warnings=imported.warnings)
+
+
+def _planned(imported: Imported, request: Request, settings: Settings, *, known: Catalogue) -> Plan:
+    task, loaded = imported.task, imported.loaded
     problems = check_fit(task, loaded)
     if problems:
         raise InputError(*problems)
-    known = catalogue(settings.judges)
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
-    judges = pick(request.judges or task.default_judges, known)
+    judges = [
+        hurried(judge, imported.deadline_s) for judge in pick(request.judges or task.default_judges, known)
+    ]
     refuse_absent_opponents(task, cases, judges)
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
@@ -75,7 +104,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
         refuse_unpriced([*judges, *graders.values()])
-    plan = make_plan(
+    return make_plan(
         task,
         loaded.evalset.model_copy(update={"cases": cases}),
         judges,
@@ -83,9 +112,28 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         seed=_seed(request),
         samples=_samples(request),
     )
-    if not holdout.is_holdout(plan.evalset.name):
-        return plan
-    return replace(plan, look=request.look, set_sha256=file_sha256(path))
+
+
+def _refuse_own_task(request: Request) -> None:
+    """A set in another format is its own task: a second one would be passed over in silence."""
+    if request.task:
+        raise InputError(Problem(f"{request.eval_set} brings its own task", "leave out --task"))
+    if request.scorer is not None:
+        raise InputError(Problem(f"{request.eval_set} says itself how it is marked", "leave out --scorer"))
+
+
+def _refuse_holdout(imported: Imported, request: Request) -> None:
+    """A holdout is frozen by the hash of one file of cases; other formats are spread over several."""
+    if holdout.is_holdout(imported.evalset.name):
+        message = f"{imported.evalset.name!r} is named like a holdout, which only an evalset of evalq can be"
+        raise InputError(Problem(message, "rename it", imported.loaded.file))
+    holdout.check_look(
+        imported.evalset.name,
+        task=imported.task.name,
+        judges=request.judges,
+        purpose=request.look,
+        other_sets=(),
+    )
 
 
 def start(

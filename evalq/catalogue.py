@@ -2,13 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from evalq.definitions.definition import NAME_PATTERN
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
@@ -16,12 +17,32 @@ from evalq.errors import InputError, Problem
 Catalogue = Mapping[str, JudgeConfig]
 
 _JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
+_PROVIDERS = {
+    r"claude-": "anthropic",
+    r"gpt-|chatgpt-|o[1-9]\b": "openai",
+    r"grok-": "xai",
+    r"gemini-": "google",
+}
+"""How the names of a provider's models begin."""
+
 _BUILT_IN = Path(__file__).parent / "judges.yaml"
 
 
 def catalogue(own: Catalogue) -> dict[str, JudgeConfig]:
     """Every judge by name; `own` judges override those that come with evalq."""
     return {**_shipped(), **own}
+
+
+def with_models(known: Catalogue, names: Iterable[str]) -> dict[str, JudgeConfig]:
+    """The catalogue with a judge for each name that is no judge's but a provider's own name of a model.
+
+    Other formats call models as their providers do, `claude-haiku-4-5-20251001`: that is the judge who has
+    this model, or else a new one, priced by the table.
+    """
+    models = {judge.model: judge for judge in reversed(list(known.values()))}
+    unknown = [name for name in names if resolve(name, known) is None]
+    judges = {name: models.get(name) or _of_provider(name) for name in unknown}
+    return {**known, **{name: judge for name, judge in judges.items() if judge is not None}}
 
 
 def pick(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
@@ -49,6 +70,13 @@ def resolve(name: str, known: Catalogue) -> str | None:
 def aliases_of(name: str) -> list[str]:
     """The other names a judge that comes with evalq goes by."""
     return [alias for alias, canonical in _aliases().items() if canonical == name]
+
+
+def _of_provider(name: str) -> JudgeConfig | None:
+    provider = next((known for sign, known in _PROVIDERS.items() if re.match(sign, name)), None)
+    if provider is None or not re.fullmatch(NAME_PATTERN, name):
+        return None
+    return _JUDGE.validate_python({"name": name, "provider": provider, "model": name})
 
 
 def _unknown(name: str, known: Catalogue) -> Problem:

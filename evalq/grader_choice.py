@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from evalq.catalogue import Catalogue, pick
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import PairwiseGrader
+from evalq.definitions.graders.model_graders import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import near
@@ -37,6 +37,12 @@ def choose_graders(
         else _named((chosen if name not in panels else None) or name or usual, task, known)
         for name in names
     }
+
+
+def named_models(task: TaskConfig, cases: Sequence[EvalCase]) -> list[str]:
+    """The grader models that a task and its cases name, each once."""
+    names = dict.fromkeys(name for case in cases for name in grader_models(task, case))
+    return [name for name in names if name]
 
 
 def _panel_members(task: TaskConfig, case: EvalCase) -> Sequence[str]:

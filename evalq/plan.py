@@ -51,6 +51,8 @@ class Plan:
     """Why a holdout is looked at: the run type of the bake-off."""
     set_sha256: str | None = None
     """Of the bytes of a holdout's file."""
+    warnings: tuple[str, ...] = ()
+    """What of another format's file has no part in this."""
 
     def window(self, judge: JudgeConfig) -> int:
         """Messages out at once for a judge's gate: about twenty seconds of its limits."""

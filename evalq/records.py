@@ -30,7 +30,7 @@ class About:
     expected: Mapping[str, Any] = field(default_factory=dict)
     stratum: Mapping[str, str] = field(default_factory=dict)
     is_positive: bool = True
-    answer_form: Literal["text", "findings", "ranking"] = "text"
+    answer_form: Literal["text", "findings", "ranking", "decision"] = "text"
     graded_text: str = ""
     reply_form: ReplyForm = "verdict"
     choices: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--eval-set",
     help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
-    "Default: the task's first that is no holdout.",
+    "Default: the task's first that is no holdout. An eva prompt's folder or eval.yml needs no --task.",
 )
 @click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
 @click.option(
@@ -74,7 +74,8 @@ def bake_off(
     from evalq.cli.portfolio import named_tasks, run_tasks
     from evalq.selection import select
 
-    names = named_tasks(task, all_tasks=all_tasks)
+    is_own_task = not (task or all_tasks) and _brings_task(eval_set)
+    names = [""] if is_own_task else named_tasks(task, all_tasks=all_tasks)
     asked = Request(names[0], eval_set or "", options.names(judges), scorer, grader_model, samples, seed)
     request = replace(asked, allow_unpriced=allow_unpriced, look=look)
     if all_tasks or len(names) > 1:
@@ -130,6 +131,8 @@ def _run(
     cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
+    for warning in plan.warnings:
+        click.echo(f"warning: {warning}", err=True)
     say_look(plan)
     warn_of_own_graders(plan)
     refuse_over_cap(plan, cap_usd)
@@ -157,6 +160,13 @@ def warn_of_own_graders(plan: "Plan") -> None:
             bold=True,
             err=True,
         )
+
+
+def _brings_task(eval_set: str | None) -> bool:
+    """Whether a set is in another format, which says itself what is asked."""
+    from evalq.importers import recognise
+
+    return eval_set is not None and recognise(Path(eval_set)) is not None
 
 
 def preflight(plan: "Plan") -> str:

@@ -1,7 +1,7 @@
 """The commands on definitions: `evalq check` and `evalq init`."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -24,7 +24,7 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
     Every problem is one line with its file, line and remedy; exit code 2 says there are some.
     """
     root = project_root(Path.cwd())
-    found = survey(paths or [root], root)
+    found = _surveyed(paths or (root,), root)
     problems = found.problems if paths else (*_settings_problems(), *found.problems)
     if not (found.tasks or found.evalsets or problems):
         places = ", ".join(shown(path) for path in paths or [root])
@@ -47,6 +47,18 @@ def init(name: str, source: Path | None) -> None:
         click.echo(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}", err=True)
     click.echo(
         f"next: edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev", err=True
+    )
+
+
+def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
+    """Tasks and evalsets, and files in other formats as the evalsets they stand for."""
+    from evalq.importers import recognise
+
+    foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
+    own = survey([path for path in paths if path not in foreign], root)
+    problems = [problem for path, importer in foreign.items() for problem in importer.problems(path, root)]
+    return replace(
+        own, evalsets=own.evalsets + len(foreign), problems=tuple(dict.fromkeys((*own.problems, *problems)))
     )
 
 

@@ -135,6 +135,12 @@ class CommandJudge(Judged):
         return self.command[0]
 
 
+def hurried(judge: "JudgeConfig", deadline_s: float | None) -> "JudgeConfig":
+    """The judge with another time to answer; None, or a judge that has none, leaves it as it is."""
+    fields = [name for name in ("deadline_s", "timeout_s") if name in type(judge).model_fields]
+    return judge.model_copy(update=dict.fromkeys(fields, deadline_s)) if deadline_s else judge
+
+
 JudgeConfig = Annotated[
     AnthropicJudge
     | OpenAIJudge

@@ -25,6 +25,7 @@ from evalq.grading.checks.texts import (
 )
 from evalq.grading.checks.tools import mark_skill_triggered, mark_tool_trajectory
 from evalq.grading.code import mark_function_output
+from evalq.grading.decision import mark_decision
 from evalq.grading.model_graders import mark_by_models
 from evalq.grading.pairwise import mark_pairwise
 from evalq.grading.retrieval import mark_hit_at_k, mark_mrr
@@ -69,6 +70,7 @@ CHECKS: Mapping[str, Check] = {
     "tool_trajectory": mark_tool_trajectory,
     "skill_triggered": mark_skill_triggered,
     "refusal": mark_refusal,
+    "decision": mark_decision,
     "hit_at_k": mark_hit_at_k,
     "mrr": mark_mrr,
 }

@@ -23,6 +23,8 @@ def right_answer(about: About, rng: Random) -> str:
     if about.answer_form == "ranking":
         relevant = [str(item) for item in about.expected.get("relevant", [])]
         return _json([*relevant[:1], *_other_ids(rng), *relevant[1:]])
+    if about.answer_form == "decision":
+        return _decision(about, rng, is_right=True)
     return _expected_text(about)
 
 
@@ -33,6 +35,8 @@ def wrong_answer(about: About, rng: Random) -> str:
         return _json([] if misses else [_false_finding(about, rng)])
     if about.answer_form == "ranking":
         return _json(_other_ids(rng))
+    if about.answer_form == "decision":
+        return _decision(about, rng, is_right=False)
     return "none of these" if _expected_text(about) != "none of these" else "something else"
 
 
@@ -57,6 +61,14 @@ def _false_finding(about: About, rng: Random) -> dict[str, Any]:
         if text.strip()
     ]
     return {"contradiction": f"{rng.choice(_OPENINGS)} about what they describe.", "quotes": quotes}
+
+
+def _decision(about: About, rng: Random, *, is_right: bool) -> str:
+    """One of the choices, each written as `KEY=choice`, that is expected, or one that is not."""
+    wanted = about.expected.get("decision", [])
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    fitting = [choice for choice in about.choices if (choice.partition("=")[2] in names) == is_right]
+    return f"{rng.choice(fitting or about.choices)} REASON=simulated"
 
 
 def _other_ids(rng: Random) -> list[str]:

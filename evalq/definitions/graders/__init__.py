@@ -6,11 +6,12 @@ from pydantic import BeforeValidator, Field
 
 from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.code import FunctionOutput
+from evalq.definitions.graders.decision import Decision
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
-__all__ = ["FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Mrr"]
+__all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -21,5 +22,7 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    CheckConfig | ModelGraders | FunctionOutput, Field(discriminator="type"), BeforeValidator(_spelled)
+    CheckConfig | Decision | ModelGraders | FunctionOutput,
+    Field(discriminator="type"),
+    BeforeValidator(_spelled),
 ]

@@ -1,0 +1,221 @@
+"""Commands for eva prompts: evaluate one, examine them, promote one."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalq.cli import options
+from evalq.cli.json_output import json_text
+from evalq.settings import load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.eva.evaluation import Part
+    from evalq.eva.result import EvaResult
+    from evalq.importers.eva import EvaPrompt
+    from evalq.importers.finding import Finding
+    from evalq.results import BakeOffResult
+    from evalq.session import Session
+
+_SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
+
+
+@click.group()
+def eva() -> None:
+    """Evaluate prompts kept in eva's folders, say what is wrong with them, and promote them."""
+
+
+@eva.command("eval")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--case", "case", help="This case alone; the triggering block is left out.")
+@click.option("--judge", help="Answers the cases and decides on the requests, instead of the models named.")
+@click.option("--grader-model", help="Scores by the rubrics, instead of the models named.")
+@options.max_cost
+@options.allow_unpriced
+@options.dry_run
+@click.option("--json", "as_json", is_flag=True, help="The evalq.eva/1 document on stdout.")
+@options.display
+def evaluate(
+    path: Path,
+    case: str | None,
+    judge: str | None,
+    grader_model: str | None,
+    max_cost_usd: Decimal | None,
+    allow_unpriced: bool,
+    dry_run: bool,
+    **how: Any,
+) -> int:
+    """Sit a prompt's exam: PATH is its folder, its eval.yml, or its id under prompts/.
+
+    Every case is rendered, answered and marked, every request of the triggering block decided; one row goes
+    into the prompt's .eval.jsonl. One line that is not passed fails the whole: exit code 1.
+    """
+    from evalq.eva.evaluation import Wish, prepare_parts
+    from evalq.eva.record import EVALS, refuse_unwritable
+    from evalq.importers.eva import load_prompt
+    from evalq.portfolio import refuse_total_over_cap
+
+    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
+    prompt = load_prompt(path, root)
+    parts = prepare_parts(prompt, Wish(case, judge, grader_model, allow_unpriced), settings)
+    cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
+    _say_preflight(parts, cap_usd)
+    refuse_total_over_cap([part.plan for part in parts], cap_usd)
+    refuse_unwritable(prompt.folder.path(EVALS))
+    return 0 if dry_run else _run(prompt, parts, cap_usd, settings=settings, root=root, **how)
+
+
+def _run(
+    prompt: "EvaPrompt",
+    parts: "Sequence[Part]",
+    cap_usd: Decimal,
+    *,
+    settings: Any,
+    root: Path,
+    as_json: bool,
+    display: Any,
+) -> int:
+    from evalq.cli.following import Screen
+    from evalq.eva.record import EVALS, append_row
+    from evalq.session import open_session
+
+    screen = Screen(display or settings.display, as_json=as_json, output=None)
+    with open_session(settings, fleet=True) as session:
+        result = _sit(session, prompt, parts, screen, cap_usd=cap_usd, root=root)
+    if result is None:
+        return 130
+    append_row(prompt.folder.path(EVALS), result.row)
+    click.echo(json_text(result.to_dict())) if as_json else _print_result(result)
+    click.echo(f"next  {result.next}", err=True)
+    return result.exit_code
+
+
+def _sit(
+    session: "Session",
+    prompt: "EvaPrompt",
+    parts: "Sequence[Part]",
+    screen: Any,
+    *,
+    cap_usd: Decimal,
+    root: Path,
+) -> "EvaResult | None":
+    """Run the bake-offs; None when the user interrupts."""
+    from evalq.cli.following import watch_to_end
+    from evalq.cli.interrupt import first_interrupt
+    from evalq.eva.evaluation import read_result, run_parts
+
+    broker = session.broker()
+    with first_interrupt() as interrupt:
+
+        def watch(bakeoff_id: int) -> "BakeOffResult | None":
+            result = watch_to_end(
+                session, broker, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True
+            )
+            if interrupt():
+                click.echo("interrupted; no more is spent, and no row is written", err=True)
+                click.echo(f"next  evalq inspect {bakeoff_id}", err=True)
+            return None if interrupt() else result
+
+        ended = run_parts(session, broker, parts, cap_usd=cap_usd, root=root, watch=watch)
+        if interrupt():
+            return None
+    return read_result(session.db, prompt, parts, ended, now=datetime.now(UTC))
+
+
+def _say_preflight(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
+    from evalq.cli.bakeoff import preflight
+
+    for part in parts:
+        judges = ", ".join(judge.name for judge in part.plan.judges)
+        click.echo(f"{preflight(part.plan)}, cap ${cap_usd:.2f}, by {judges}", err=True)
+
+
+def _print_result(result: "EvaResult") -> None:
+    from evalq.cli.table import print_table
+
+    rows = [(_SIGNS[line.verdict], line.name, line.verdict, line.reason) for line in result.lines]
+    print_table(("", "case", "verdict", "why"), rows)
+    n_errored = sum(line.verdict in ("errored", "not_run") for line in result.lines)
+    errored = f", {n_errored} of the others without a verdict" if n_errored else ""
+    click.echo(f"{result.prompt}: {result.passed} of {result.total} passed{errored}, ${result.spent_usd:.4f}")
+
+
+@eva.command("doctor")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="The evalq.eva-doctor/1 document on stdout.")
+def doctor(paths: tuple[Path, ...], as_json: bool) -> int:
+    """Say what is wrong with prompts: those at PATHS, or all under prompts/ of the project.
+
+    One line per finding, `file:line: problem|warning: what; what to do`. Problems end with exit code 1,
+    warnings do not.
+    """
+    from evalq.errors import InputError, Problem
+    from evalq.importers.eva_doctor import examine
+
+    root = project_root(Path.cwd())
+    if not paths and not (root / "prompts").is_dir():
+        raise InputError(Problem("there is no folder prompts/ in this project", "name a prompt's folder"))
+    n_prompts, findings = examine(paths or [root / "prompts"], root)
+    n_problems = sum(finding.severity == "problem" for finding in findings)
+    if as_json:
+        click.echo(json_text(_doctor_document(n_prompts, n_problems, findings)))
+    else:
+        _print_findings(n_prompts, n_problems, findings)
+    return 1 if n_problems else 0
+
+
+def _doctor_document(n_prompts: int, n_problems: int, findings: "Sequence[Finding]") -> dict[str, Any]:
+    return {
+        "schema": "evalq.eva-doctor/1",
+        "prompts": n_prompts,
+        "problems": n_problems,
+        "warnings": len(findings) - n_problems,
+        "findings": [asdict(finding) for finding in findings],
+    }
+
+
+def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[Finding]") -> None:
+    from evalq.reports.text import one_line
+
+    for finding in findings:
+        click.echo(one_line(str(finding)))
+    n_warnings = len(findings) - n_problems
+    counts = f"{n_prompts} prompts: {n_problems} problems, {n_warnings} warnings"
+    click.echo(f"{counts}\nnext  {'mend them, then ' if findings else ''}evalq eva eval PATH", err=True)
+
+
+@eva.command("promote")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Promote whatever the gates say; what is not met is a warning.")
+def promote(path: Path, force: bool) -> int:
+    """Promote a prompt: draft → tested → ready, when the gates of the step are met.
+
+    Tested takes 3 uses that were not found wrong; ready takes 10 verified ones and a last evaluation that
+    passed. `promotion:` in its meta.yml changes that. Unmet gates end with exit code 1.
+    """
+    from evalq.eva import promotion
+    from evalq.importers.eva_prompt import find_prompt
+
+    folder = find_prompt(path, project_root(Path.cwd()))
+    reviewed = promotion.review(folder)
+    for warning in reviewed.warnings:
+        _say("warning", warning, colour="yellow")
+    for gate in reviewed.unmet:
+        _say("warning" if force else "unmet gate", gate, colour="yellow" if force else "red")
+    if reviewed.unmet and not force:
+        click.echo(f"{folder.id} stays {reviewed.status}\nnext  evalq eva eval {path}", err=True)
+        return 1
+    promotion.promote(reviewed, datetime.now(UTC).date())
+    click.echo(f"{folder.id}: {reviewed.status} → {reviewed.to}")
+    click.echo(f"next  evalq eva doctor {path}", err=True)
+    return 0
+
+
+def _say(kind: str, text: str, *, colour: str) -> None:
+    from evalq.reports.text import one_line
+
+    click.secho(f"{kind}: {one_line(text)}", fg=colour, err=True)

@@ -1,0 +1,1 @@
+"""Evaluating and promoting eva prompts: the exam, its record, and the gates it opens."""

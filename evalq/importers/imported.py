@@ -1,0 +1,55 @@
+"""What an importer makes of another format: a task and an evalset as if they had been written for evalq."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalq.definitions.evalset import EvalSet
+from evalq.definitions.files import LoadedEvalSet
+from evalq.definitions.task import TaskConfig
+from evalq.errors import InputError, Problem
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A task and its cases, and what else the file says about how to run them.
+
+    `judges` are those it names, `samples` the answers it wants per case, `deadline_s` how long one may take;
+    `warnings` is what of it evalq has no place for.
+    """
+
+    task: TaskConfig
+    loaded: LoadedEvalSet
+    judges: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    samples: int = 1
+    deadline_s: float | None = None
+
+    @property
+    def evalset(self) -> EvalSet:
+        """The cases."""
+        return self.loaded.evalset
+
+
+Load = Callable[[Path, Path], Imported]
+"""From a file or folder, and the root of the project it is in."""
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One format: how to know it, how to load it, and what to say of one that is not right."""
+
+    name: str
+    recognises: Callable[[Path], bool]
+    load: Load
+    check: Callable[[Path, Path], Sequence[Problem]] | None = None
+
+    def problems(self, path: Path, root: Path) -> tuple[Problem, ...]:
+        """Everything that is wrong with a file of this format; nothing when it can be run."""
+        if self.check is not None:
+            return tuple(self.check(path, root))
+        try:
+            self.load(path, root)
+        except InputError as exc:
+            return exc.problems
+        return ()
