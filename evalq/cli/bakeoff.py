@@ -135,6 +135,7 @@ def _run(
     from evalq.cli.following import Screen, follow_to_end, say_detached
     from evalq.cli.looking import say_look, warn_of_looks
     from evalq.plan import refuse_over_cap
+    from evalq.reports.text import clean
     from evalq.session import open_session
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
@@ -143,7 +144,7 @@ def _run(
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
     for warning in plan.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {clean(warning)}", err=True)
     say_look(plan)
     warn_of_own_graders(plan)
     refuse_over_cap(plan, cap_usd)

@@ -56,9 +56,16 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
 
     foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
     own = survey([path for path in paths if path not in foreign], root)
-    problems = [problem for path, importer in foreign.items() for problem in importer.problems(path, root)]
+    found = {path: importer.problems(path, root) for path, importer in foreign.items()}
+    sound = [importer.load(path, root) for path, importer in foreign.items() if not found[path]]
+    for warning in (warning for imported in sound for warning in imported.warnings):
+        click.echo(f"warning: {clean(warning)}", err=True)
+    problems = [problem for problems in found.values() for problem in problems]
     return replace(
-        own, evalsets=own.evalsets + len(foreign), problems=tuple(dict.fromkeys((*own.problems, *problems)))
+        own,
+        evalsets=own.evalsets + len(foreign),
+        cases=own.cases + sum(len(imported.evalset.cases) for imported in sound),
+        problems=tuple(dict.fromkeys((*own.problems, *problems))),
     )
 
 

@@ -56,9 +56,9 @@ class Attachments:
     def _is_there(self, written: str) -> bool:
         """False only for a relative path that leads nowhere; all else is for the reading to refuse."""
         try:
-            is_relative = bool(written.strip()) and not Path(written).is_absolute()
-            return not is_relative or any((root / written).exists() for root in self.roots)
-        except (OSError, ValueError):  # too long a name, a NUL in it
+            is_path = bool(written.strip()) and "\x00" not in written and not Path(written).is_absolute()
+            return not is_path or any((root / written).exists() for root in self.roots)
+        except OSError:  # too long a name
             return True
 
     def _read(self, written: str, place: Place) -> str | None:

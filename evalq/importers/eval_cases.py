@@ -8,7 +8,7 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import GraderConfig
 from evalq.errors import InputError
 from evalq.importers.attachments import Attachments
-from evalq.importers.eval_conversation import Said, conversation_of, expected_text, expected_value
+from evalq.importers.eval_conversation import Said, called, conversation_of, expected_text, expected_value
 from evalq.importers.eval_graders import graders_of
 from evalq.importers.eval_prompts import by_criteria
 from evalq.importers.eval_scene import PASSES_AT, Scene, Standing
@@ -86,10 +86,10 @@ def _graders(test: EvalTest, shop: Workshop, *, has_triggers: bool) -> list[Grad
     if graders or has_triggers:
         return graders
     if not test.criteria:
-        message = f"nothing marks the answers to test {text_of(test.id)!r}"
+        message = f"nothing marks the answers to test {called(test)}"
         raise InputError(test.problem(message, "add a check that evalq has, or criteria:"))
     if listed:
-        message = f"test {text_of(test.id)!r} is marked by its criteria: none of its checks is carried over"
+        message = f"test {called(test)} is marked by its criteria: none of its checks is carried over"
         shop.losses.note(test.problem(message))
     return Standing().graders(by_criteria(test.criteria, PASSES_AT))
 

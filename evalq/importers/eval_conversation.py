@@ -28,10 +28,10 @@ def conversation_of(test: EvalTest, attachments: Attachments) -> list[Said]:
     messages = _with_files(messages, test.input_files)
     said = [one for message in messages if (one := _said(message, test, attachments)) is not None]
     if not any(one.role == "user" for one in said):
-        raise InputError(test.problem(f"test {_name(test)} asks nothing", "add input:"))
+        raise InputError(test.problem(f"test {called(test)} asks nothing", "add input:"))
     if said[-1].role != "user":
         remedy = "end its input with a message of the user's"
-        raise InputError(test.problem(f"test {_name(test)} does not end with the user's word", remedy))
+        raise InputError(test.problem(f"test {called(test)} does not end with the user's word", remedy))
     return said
 
 
@@ -64,11 +64,11 @@ def _earlier_turns(test: EvalTest, attachments: Attachments) -> list[Message]:
         if number == len(test.turns):
             break
         if not turn.expected_messages:
-            message = f"test {_name(test)} is a conversation, and what is answered to turn {number} is open"
+            message = f"test {called(test)} is a conversation, and what is answered to turn {number} is open"
             raise InputError(test.problem(message, "add expected_output: to every turn but the last"))
         messages += [replace(one, role="assistant") for one in turn.expected_messages]
         if turn.assertions:
-            lost = f"test {_name(test)}: the checks of turn {number} are left out; only the last is answered"
+            lost = f"test {called(test)}: the checks of turn {number} are left out; only the last is answered"
             attachments.losses.note(test.problem(lost))
     return messages
 
@@ -85,7 +85,7 @@ def _with_files(messages: Sequence[Message], files: Iterable[str]) -> list[Messa
 
 def _said(message: Message, test: EvalTest, attachments: Attachments) -> Said | None:
     if message.role not in ROLES:
-        lost = f"test {_name(test)}: a message of role {message.role!r} is left out"
+        lost = f"test {called(test)}: a message of role {message.role!r} is left out"
         attachments.losses.note(Problem(lost, "", test.file, message.line or test.line))
         return None
     content = _content(message, test, attachments)
@@ -102,7 +102,7 @@ def _content(message: Message, test: EvalTest, attachments: Attachments) -> str:
         elif block.type == "text":
             content += _apart(content, block.value) if content.endswith("---") else block.value
         else:
-            lost = f"test {_name(test)}: a block of type {block.type!r} is left out"
+            lost = f"test {called(test)}: a block of type {block.type!r} is left out"
             attachments.losses.note(Problem(lost, "", place.file, place.line))
     return content
 
@@ -111,5 +111,6 @@ def _apart(before: str, text: str) -> str:
     return f"\n\n{text}" if before.strip() and text else text
 
 
-def _name(test: EvalTest) -> str:
-    return repr(test.id if test.id is not None else test.index)
+def called(test: EvalTest) -> str:
+    """How a message names a test: by its id, or else by its place in the file."""
+    return repr(test.id) if test.id is not None else f"number {test.index}"

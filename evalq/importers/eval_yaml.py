@@ -10,6 +10,7 @@ from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 from evalq.importers.attachments import Attachments, repository_of
 from evalq.importers.eval_cases import Workshop, cases_of
+from evalq.importers.eval_conversation import called
 from evalq.importers.eval_scene import PASSES_AT
 from evalq.importers.gathering import each_made
 from evalq.importers.imported import Imported, TriggerMode
@@ -108,7 +109,7 @@ def _note_unused(read: EvalFile, cases: list[EvalCase], losses: Losses) -> None:
         losses.note(Problem(message, remedy, read.file))
     for test in read.tests:
         for message in _unused_of(test):
-            losses.note(test.problem(f"test {test.id!r}: {message}"))
+            losses.note(test.problem(f"test {called(test)}: {message}"))
     unmarked = sum("criteria" in case.metadata and not _by_model(case) for case in cases)
     if unmarked:
         whose = f"{unmarked} cases" if unmarked > 1 else "one case"

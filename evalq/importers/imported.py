@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import LoadedEvalSet
+from evalq.definitions.fit import check_fit
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 
@@ -61,7 +62,7 @@ class Importer:
         if self.check is not None:
             return tuple(self.check(path, root))
         try:
-            self.load(path, root)
+            imported = self.load(path, root)
         except InputError as exc:
             return exc.problems
-        return ()
+        return tuple(check_fit(imported.task, imported.loaded))
