@@ -18,4 +18,8 @@ IMPORTERS: tuple[Importer, ...] = (
 
 def recognise(path: Path) -> Importer | None:
     """The importer of a file or folder; None for what is in no format but evalq's own, or not there."""
+    try:
+        path.stat()
+    except (OSError, ValueError):  # not there, or nothing that could be
+        return None
     return next((importer for importer in IMPORTERS if importer.recognises(path)), None)

@@ -18,7 +18,7 @@ from evalq.importers.losses import Losses
 from evalq.importers.naming import set_name, task_name, with_own_ids
 from evalq.importers.paths import Place
 from evalq.importers.peeking import glance
-from evalq.importers.skills import SKILL_FILE
+from evalq.importers.skill_descriptions import SKILL_FILE
 from evalq.importers.trigger_cases import ANSWER, Skills, Wanted, decided_cases
 from evalq.importers.triggering import short_id
 from evalq.transpile.eval_document import load_document

@@ -13,7 +13,7 @@ from evalq.definitions.lookup import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import NAME_REMEDY, is_name, validate
 from evalq.definitions.yaml_text import load_yaml
-from evalq.definitions.yaml_writing import yaml_of
+from evalq.definitions.writing import yaml_of
 from evalq.errors import InputError, Problem
 from evalq.importers.imported import Imported
 
@@ -54,12 +54,14 @@ def write_files(form: OwnForm, root: Path, *, force: bool = False) -> list[Path]
     if problems:
         raise InputError(*problems)
     before = {path: path.read_bytes() if path.exists() else None for path in wanted}
+    done: list[Path] = []
     try:
         for path, text in wanted.items():
             _write(path, text)
+            done.append(path)
     except OSError as exc:
-        for path, content in before.items():
-            _restore(path, content)
+        for path in done:
+            _restore(path, before[path])
         message = f"cannot be written: {exc.strerror}"
         raise InputError(Problem(message, "check the folder's rights, and that it is a folder")) from None
     return list(wanted)
@@ -124,5 +126,5 @@ def _write(path: Path, text: str) -> None:
 def _restore(path: Path, content: bytes | None) -> None:
     if content is None:
         path.unlink(missing_ok=True)
-    elif path.read_bytes() != content:
+    else:
         path.write_bytes(content)

@@ -17,7 +17,9 @@ from evalq.errors import InputError
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 _SMALL = 200_000
 _TOP_KEY = re.compile(r"^([\"']?)([A-Za-z_$][\w$-]*)\1[ \t]*:(?=\s)", re.MULTILINE)
-_INNER_KEY = re.compile(r"^[ \t]+(?:-[ \t]+)*([\"']?)([A-Za-z_$][\w$-]*)\1[ \t]*:(?=\s)", re.MULTILINE)
+_INNER_KEY = re.compile(
+    r"(?:^[ \t]+(?:-[ \t]+)*|^-[ \t]+|[{,][ \t]*)([\"']?)([A-Za-z_$][\w$-]*)\1[ \t]*:(?=\s)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

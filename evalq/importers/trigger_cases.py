@@ -7,7 +7,7 @@ from pathlib import Path
 from evalq.definitions.evalset import EvalCase
 from evalq.errors import Problem
 from evalq.importers.losses import Losses
-from evalq.importers.skills import SKILL_FILE, described_skill
+from evalq.importers.skill_descriptions import SKILL_FILE, described_skill
 from evalq.importers.triggering import Skill, short_id, trigger_case
 
 PART = "part"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.importers.skills import described_skill
+from evalq.importers.skill_descriptions import described_skill
 
 SKILL = "---\nname: csv\ndescription: Reads tables.\n---\n# Body\n"
 
