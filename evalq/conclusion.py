@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
+from collections.abc import Collection
 
-from evalq import holdout
+from evalq import holdout, reviewed
 from evalq.evidence import BakeOffRow
 from evalq.failpoints import failpoint
 from evalq.results import BakeOffResult, CiMethod, RunResult
@@ -25,7 +26,8 @@ def conclude(db: Database, run_id: int) -> bool:
         tx.row("lock_bakeoff", bakeoff_id=run["bakeoff_id"])
         if _has_open_jobs(tx, run_id) or not tx.row("conclude_run", run_id=run_id):
             return False
-        _write_run(tx, run["bakeoff_id"], run_id)
+        changed = reviewed.catch_up(tx, run["bakeoff_id"])
+        conclude_again(tx, run["bakeoff_id"], {*changed, run_id})
         if _is_last(tx, run["bakeoff_id"]):
             _write_bakeoff(tx, run["bakeoff_id"])
         failpoint("conclude_before_commit")
@@ -39,6 +41,18 @@ def conclude_paused(db: Database, bakeoff_id: int) -> None:
         tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
         if _bakeoff(tx, bakeoff_id).state == "running" and _is_last(tx, bakeoff_id):
             _write_bakeoff(tx, bakeoff_id)
+
+
+def conclude_again(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) -> None:
+    """Write anew what is concluded of some runs and of their bake-off, now that outcomes have changed.
+
+    The caller holds the lock of conclusions. What is not concluded yet will be, from the same outcomes.
+    """
+    for run in bakeoffs.runs(tx, bakeoff_id):
+        if run.id in run_ids and run.state == "concluded":
+            _write_run(tx, bakeoff_id, run.id)
+    if run_ids and _bakeoff(tx, bakeoff_id).state == "concluded":
+        _write_bakeoff(tx, bakeoff_id)
 
 
 def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> BakeOffResult:

@@ -70,6 +70,8 @@ class Settings(Definition):
     fleet: Fleet = Fleet()
     grader_model: str | None = None
     """The grader model of graders that name none."""
+    default_judges: list[str] = Field(default=[])
+    """The judges of suites that name none."""
     ambiguous_repeats: int = Field(default=1, ge=0, le=10)
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     drift: list[DriftSchedule] = Field(default=[])
@@ -171,6 +173,10 @@ def _text(text: str, _variable: str) -> str:
     return text
 
 
+def _names(text: str, _variable: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def _whole_number(text: str, _variable: str) -> int | str:
     """What is not a short number stays text, for the model to refuse."""
     return int(text) if text.isdecimal() and len(text) < 10 else text
@@ -198,6 +204,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _whole_number),
     "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _whole_number),
     "EVALQ_GRADER_MODEL": (("grader_model",), _text),
+    "EVALQ_DEFAULT_JUDGES": (("default_judges",), _names),
     "EVALQ_SPOOL_DIR": (("spool_dir",), _text),
     "EVALQ_JUDGES": (("judges",), _json),
     "EVALQ_DRIFT": (("drift",), _json),

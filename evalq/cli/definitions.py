@@ -1,7 +1,7 @@
 """The commands on definitions: `evalq check` and `evalq init`."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -55,18 +55,19 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     from evalq.importers import recognise
 
     foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
-    own = survey([path for path in paths if path not in foreign], root)
-    found = {path: importer.problems(path, root) for path, importer in foreign.items()}
-    sound = [importer.load(path, root) for path, importer in foreign.items() if not found[path]]
-    for warning in (warning for imported in sound for warning in imported.warnings):
-        click.echo(f"warning: {clean(warning)}", err=True)
-    problems = [problem for problems in found.values() for problem in problems]
-    return replace(
-        own,
-        evalsets=own.evalsets + len(foreign),
-        cases=own.cases + sum(len(imported.evalset.cases) for imported in sound),
-        problems=tuple(dict.fromkeys((*own.problems, *problems))),
-    )
+    found = survey([path for path in paths if path not in foreign], root)
+    for path, importer in foreign.items():
+        problems = importer.problems(path, root)
+        imported = None if problems else importer.load(path, root)
+        for warning in imported.warnings if imported else ():
+            click.echo(f"warning: {clean(warning)}", err=True)
+        found = Survey(
+            found.tasks,
+            found.evalsets + 1,
+            found.cases + (len(imported.evalset.cases) if imported else 0),
+            tuple(dict.fromkeys((*found.problems, *problems))),
+        )
+    return found
 
 
 def _settings_problems() -> tuple[Problem, ...]:

@@ -92,6 +92,10 @@ class HttpJudge(Judged):
 
     `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply, so is
     `tool_calls` for systems that say which tools they used.
+
+    With `exchange` every case has its own `request` among its inputs, to a path below `url`, and the answer
+    is the whole response: status, headers, body. `variables_env` names the variables that fill `{{name}}`
+    in such a request; what they hold is in no row.
     """
 
     provider: Literal["http"]
@@ -102,6 +106,8 @@ class HttpJudge(Judged):
     body: Any = Field(default={"input": "{user}"})
     answer: str = "$.answer"
     tool_calls: str | None = Field(default=None, exclude_if=is_unset)
+    exchange: bool = Field(default=False, exclude_if=is_unset)
+    variables_env: dict[str, str] = Field(default={}, exclude_if=is_unset)
     deadline_s: Deadline = 60.0
 
     @property

@@ -106,6 +106,8 @@ class Tree:
         raise InputError(Problem(message, remedy, self._file, line))
 
     def _take_key(self, key: Any, line: int) -> None:
+        if type(key) is int:  # the labels of a scale are written by number
+            key = str(key)
         if not isinstance(key, str):
             self._refuse_key(line)
         parent = self._open[-1]

@@ -219,7 +219,7 @@ def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
 def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
     """The field written under `key`: by its name or by one of its other names."""
     fields = model.model_fields.items()
-    return next((field for name, field in fields if key in (name, *_other_names(field))), None)
+    return next((field for name, field in fields if key in (name, field.alias, *_other_names(field))), None)
 
 
 def _written_names(model: type[BaseModel]) -> list[str]:

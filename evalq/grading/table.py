@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evalq.grading.checks.baseline import mark_numeric_delta
 from evalq.grading.checks.fields import mark_field_accuracy
 from evalq.grading.checks.json_checks import mark_is_json, mark_json_path, mark_json_schema
 from evalq.grading.checks.limits import mark_cost, mark_latency, mark_token_usage
@@ -60,6 +61,7 @@ CHECKS: Mapping[str, Check] = {
     "json_schema": mark_json_schema,
     "json_path": mark_json_path,
     "numeric": mark_numeric,
+    "numeric_delta": mark_numeric_delta,
     "structural_match": mark_structural_match,
     "semantic": mark_semantic,
     "field_accuracy": mark_field_accuracy,

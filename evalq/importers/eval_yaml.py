@@ -18,7 +18,6 @@ from evalq.importers.losses import Losses
 from evalq.importers.naming import set_name, task_name, with_own_ids
 from evalq.importers.peeking import glance
 from evalq.importers.trigger_cases import Skills
-from evalq.transpile.dialects import ASSERTION_KEYS
 from evalq.transpile.eval_file import EvalFile, EvalTest
 from evalq.transpile.eval_yaml import read_eval_yaml
 
@@ -31,21 +30,27 @@ MAX_SAMPLES = 1000
 _NAME = re.compile(r"(?:.+\.)?eval\.ya?ml", re.IGNORECASE)
 _TESTS = ("tests", "eval_cases", "evalcases", "evalCases")
 _ASKING = ("input", "input_messages")
-_OF_A_TEST = (*ASSERTION_KEYS, "criteria", "expected_outcome", "expected_output", "rubrics")
+_OF_A_TEST = ("assertions", "assert", "criteria", "expected_outcome")
+_OF_OTHERS = (
+    *("cases", "user_template", "eval_suite", "capability_eval", "regression_eval", "test_cases"),
+    *("eval_trigger", "eval_report", "phase"),
+)
 
 
 def recognises(path: Path) -> bool:
     """True for EVAL.yaml and its like by name, and for what has tests with an input in it."""
     if not path.is_file():
         return False
-    if _NAME.fullmatch(path.name) and not glance(path).has("cases", "user_template"):
-        return True
     seen = glance(path)
+    if seen.has(*_OF_OTHERS):
+        return False
+    if _NAME.fullmatch(path.name):
+        return True
     if seen.is_list:
         return seen.has(*_ASKING) and seen.has(*_OF_A_TEST) and path.suffix.lower() != ".csv"
     is_of_promptfoo = seen.has("providers", "defaultTest", "scenarios")
     asks = seen.has(*_ASKING) or not seen.inner.isdisjoint((*_ASKING, "turns"))
-    return seen.has(*_TESTS) and asks and not is_of_promptfoo and not seen.has("cases")
+    return seen.has(*_TESTS) and asks and not is_of_promptfoo
 
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> Imported:

@@ -12,8 +12,8 @@ from evalq.definitions.files import EVALSET_SUFFIXES, load_task, shown
 from evalq.definitions.lookup import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import NAME_REMEDY, is_name, validate
-from evalq.definitions.yaml_text import load_yaml
 from evalq.definitions.writing import yaml_of
+from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.importers.imported import Imported
 

@@ -11,6 +11,7 @@ import httpx2
 from evalq.definitions.judge import HttpJudge
 from evalq.definitions.template import check_template, render
 from evalq.errors import ProviderFault
+from evalq.providers.exchange import Exchange
 from evalq.providers.faults import FaultsOf, Party, refused
 from evalq.providers.keys import read_key, read_variable
 from evalq.providers.reading import elapsed_ms, read_json
@@ -33,7 +34,10 @@ class HttpAdapter:
     def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
         self._judge = judge
         self._headers, secrets = _headers(judge, environ)
-        names = [name for name in (judge.key_name, *judge.headers_env.values()) if name]
+        self._exchange = Exchange(judge, environ) if judge.exchange else None
+        secrets += self._exchange.secrets if self._exchange else ()
+        variables = (*judge.headers_env.values(), *judge.variables_env.values())
+        names = [name for name in (judge.key_name, *variables) if name]
         self._party = Party(judge.name, " or ".join(names) or None, secrets)
         self._finds_many = bool(_MANY.search(judge.answer))
         self._path = _parsed(judge, judge.answer)
@@ -48,6 +52,9 @@ class HttpAdapter:
             started = time.perf_counter()
             response = client.send(request)
             latency_ms = elapsed_ms(started)
+            if self._exchange:
+                text = self._exchange.answer(response)
+                return Completion("answered", text, latency_ms=latency_ms, model=self._judge.model)
             if not response.is_success:
                 raise refused(response, self._party, prompt)
             call.request_id = request_id(response.headers)
@@ -70,6 +77,8 @@ class HttpAdapter:
 
     def _request(self, prompt: Prompt) -> httpx2.Request:
         judge = self._judge
+        if self._exchange:
+            return self._exchange.request(prompt, {**self._headers, **call_headers(prompt)})
         body = _filled(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
         is_query = judge.method == "GET"
         return client.build_request(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 Level = Literal["nominal", "ordinal", "interval"]
 
 _Floats = npt.NDArray[np.float64]
+_REDRAWS = 1000
 
 
 def fleiss_kappa(ratings: Sequence[Sequence[int | None]]) -> float:
@@ -38,7 +39,30 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     """
     labels, counts = _label_counts(_table(ratings).T)
     counts = counts[counts.sum(axis=1) >= 2]
+    return _alpha(labels, counts, counts / (counts.sum(axis=1, keepdims=True) - 1), level)
+
+
+def alpha_interval(
+    ratings: Sequence[Sequence[float | None]], level: Level = "nominal", *, seed: int = 0
+) -> tuple[float, float]:
+    """The 95 % ends of `krippendorff_alpha`: percentiles over 1000 redraws of the cases, by weight.
+
+    NaN where alpha is, and with fewer than two cases of two ratings: nothing can be redrawn.
+    """
+    labels, counts = _label_counts(_table(ratings).T)
+    counts = counts[counts.sum(axis=1) >= 2]
+    n_cases: int = len(counts)
+    if n_cases < 2 or math.isnan(krippendorff_alpha(ratings, level)):
+        return math.nan, math.nan
     share = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    redraws = np.random.default_rng(seed).multinomial(n_cases, [1 / n_cases] * n_cases, size=_REDRAWS)
+    alphas = [_alpha(labels, counts * weight[:, np.newaxis], share, level) for weight in redraws]
+    low, high = np.nanpercentile(alphas, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _alpha(labels: _Floats, counts: _Floats, share: _Floats, level: Level) -> float:
+    """Alpha of cases by how often each has each label; NaN when only one label occurs."""
     coincidences = counts.T @ share  # right off the diagonal, where alone labels are apart
     totals = counts.sum(axis=0)
     distance = _distance(labels, totals, level)

@@ -8,10 +8,11 @@ from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.decision import Decision
 from evalq.definitions.graders.grader import Grader
+from evalq.definitions.graders.human import Human
 from evalq.definitions.graders.model_graders import ModelGraders
 from evalq.definitions.graders.retrieval import HitAtK, Mrr
 
-__all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Mrr"]
+__all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -22,7 +23,7 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    CheckConfig | Decision | ModelGraders | FunctionOutput,
+    CheckConfig | Decision | ModelGraders | FunctionOutput | Human,
     Field(discriminator="type"),
     BeforeValidator(_spelled),
 ]

@@ -1,5 +1,6 @@
 """Every check there is: the graders that need nothing but the answer, the case and what the call took."""
 
+from evalq.definitions.graders.baseline import NumericDelta
 from evalq.definitions.graders.json_checks import IsJson, JsonPath, JsonSchema
 from evalq.definitions.graders.limits import Cost, Latency, TokenUsage
 from evalq.definitions.graders.numbers import Numeric
@@ -34,6 +35,7 @@ CheckConfig = (
     | JsonSchema
     | JsonPath
     | Numeric
+    | NumericDelta
     | StructuralMatch
     | Semantic
     | FieldAccuracy

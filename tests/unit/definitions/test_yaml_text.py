@@ -107,7 +107,7 @@ def test_a_key_written_twice_is_found_at_any_level() -> None:
     assert problem_in("- a: {b: 1,\n      b: 2}\n").line == 2
 
 
-@pytest.mark.parametrize("text", ["1: x", "true: x", "~: x", "[a]: x", "? {a: b}\n: x", "1.5: x"])
+@pytest.mark.parametrize("text", ["true: x", "~: x", "[a]: x", "? {a: b}\n: x", "1.5: x"])
 def test_keys_that_are_not_text_are_refused(text: str) -> None:
     assert "key that is not text" in problem_in(text).message
 

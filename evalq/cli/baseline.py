@@ -1,0 +1,201 @@
+"""The commands on baselines: capture them, show them, compare with them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalq.cli import options, suite_options
+from evalq.cli.json_output import json_text
+from evalq.errors import InputError, Problem
+from evalq.settings import load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.importers.suite import Suite
+    from evalq.reports.suite_outcomes import SuiteRun
+    from evalq.session import Session
+    from evalq.suites.baseline_rows import BaselineRow
+    from evalq.suites.baselines import Baselines
+    from evalq.suites.capturing import Captured
+
+SCHEMA = "evalq.baselines/1"
+
+_WORDS = {"passed": "held", "failed": "REGRESSED", "skipped": "unknown"}
+_FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+
+
+@click.group()
+def baseline() -> None:
+    """Capture, show and compare the baselines of a suite."""
+
+
+@baseline.command("capture")
+@_FILE
+@suite_options.asking
+@click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
+@click.option("--version", help="What the outputs are of: a version, a commit.")
+@options.max_cost
+@options.allow_unpriced
+@click.option("--json", "as_json", is_flag=True, help="What was captured, as JSON.")
+@options.display
+def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
+    """Run the regression evals of FILE once and keep their outputs as baselines.
+
+    They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
+    folder. Exit code 3 says that some evals gave no output.
+    """
+    from evalq.portfolio import refuse_total_over_cap
+    from evalq.session import open_session
+    from evalq.suites.capturing import capture as run_capture
+    from evalq.suites.capturing import plan_capture
+
+    opened, wish = suite_options.opened(path, how, only="regression")
+    settings = load_settings(Path.cwd(), options.environ())
+    planned = plan_capture(opened, wish, settings=settings)
+    cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
+    refuse_total_over_cap([part.plan for part in planned.parts], cap_usd)
+    with open_session(settings, fleet=True) as session:
+        fleet = _fleet(session, cap_usd, how["display"])
+        found = run_capture(fleet, opened, planned, version=version, now=datetime.now(UTC))
+    _show_captured(found, as_json=as_json)
+    click.echo(f"next  evalq baseline compare {path}", err=True)
+    return 4 if found.rounds.is_capped else 3 if found.missing else 0
+
+
+@baseline.command("show")
+@_FILE
+@click.option("--id", "eval_id", help="Only this eval, with its output.")
+@click.option("--json", "as_json", is_flag=True, help="All of it, as JSON.")
+def show(path: Path, eval_id: str | None, as_json: bool) -> int:
+    """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
+    from evalq.importers.suite import read_suite
+    from evalq.session import open_session
+    from evalq.suites import baselines
+    from evalq.suites.baseline_rows import baseline_rows
+
+    suite = read_suite(path)
+    with open_session(load_settings(Path.cwd(), options.environ())) as session:
+        known = baselines.known(suite, session.db)
+    rows = [row for row in baseline_rows(suite, known) if eval_id in (None, row.eval_id)]
+    if eval_id is not None and not rows:
+        raise InputError(
+            Problem(f"the suite has no regression {eval_id!r}", "`evalq baseline show` lists them")
+        )
+    if as_json:
+        listed = [asdict(row) for row in rows]
+        click.echo(json_text({"schema": SCHEMA, "suite": suite.name, "baselines": listed}))
+    else:
+        _print_rows(rows, with_output=eval_id is not None)
+    click.echo(f"next  evalq baseline compare {path}", err=True)
+    return 0
+
+
+@baseline.command("compare")
+@_FILE
+@suite_options.asking
+@click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
+@click.option(
+    "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
+)
+@options.max_cost
+@options.allow_unpriced
+@click.option("--json", "as_json", is_flag=True, help="The comparisons as JSON.")
+@options.display
+def compare(path: Path, **how: Any) -> int:
+    """Run the regression evals of FILE and compare their outputs with the baselines.
+
+    Exit code 1 says that something got worse, 3 that it could not be told.
+    """
+    from evalq.cli.suite import run_asked
+    from evalq.portfolio import refuse_total_over_cap
+    from evalq.session import open_session
+    from evalq.suites import baselines
+    from evalq.suites.opening import plan_suite
+    from evalq.suites.suite_run import exit_code
+
+    opened, wish = suite_options.opened(path, how, only="regression")
+    settings = load_settings(Path.cwd(), options.environ())
+    cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
+    with open_session(settings, fleet=True) as session:
+        asked = plan_suite(opened, wish, settings=settings, db=session.db, inline=how["inline"])
+        refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
+        done, rounds = run_asked(session, asked, cap_usd, how["display"])
+        baselines.note(session.db, asked.suite, asked.evals, done.judges)
+        known = baselines.known(asked.suite, session.db)
+    _show_compared(asked.suite, done, known, as_json=how["as_json"])
+    return exit_code(done.judges, rounds)
+
+
+def _fleet(session: "Session", cap_usd: Any, display: Any) -> Any:
+    from evalq.cli.following import Screen, watch_to_end
+    from evalq.suites.running import Fleet
+
+    broker = session.broker()
+    screen = Screen(display or session.settings.display, as_json=True, output=None)
+
+    def watch(bakeoff_id: int) -> Any:
+        return watch_to_end(
+            session, broker, bakeoff_id, screen, interrupt=lambda: False, pause_on_interrupt=True
+        )
+
+    return Fleet(session, broker, cap_usd, project_root(Path.cwd()), watch)
+
+
+def _show_captured(found: "Captured", *, as_json: bool) -> None:
+    from evalq.definitions.files import shown
+
+    if as_json:
+        kept = [
+            {"eval_id": one.eval_id, "judge": one.judge, "version": one.version, "output": one.output}
+            for one in found.kept
+        ]
+        missing = [{"eval_id": eval_id, "judge": judge} for eval_id, judge in found.missing]
+        document = {"schema": SCHEMA, "captured": kept, "missing": missing}
+        click.echo(json_text({**document, "bakeoffs": list(found.rounds.ids)}))
+    else:
+        for one in found.kept:
+            click.echo(
+                f"captured {one.eval_id} of {one.judge}" + (f" ({one.version})" if one.version else "")
+            )
+    for eval_id, judge in found.missing:
+        click.echo(f"no output: {eval_id} of {judge}; evalq inspect {found.rounds.ids[-1]}", err=True)
+    for path in found.files:
+        click.echo(f"wrote {shown(path)}", err=True)
+
+
+def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
+    from evalq.cli.table import print_table
+
+    head = (
+        "eval_id",
+        "judge",
+        "source",
+        "version",
+        "captured_at",
+        "criticality",
+        "last_passed",
+        "failure_count",
+    )
+    cells = [[getattr(row, name) for name in head] for row in rows]
+    print_table(head, [["–" if cell is None else str(cell) for cell in row] for row in cells])
+    for row in rows if with_output else ():
+        click.echo(json_text(row.output))
+
+
+def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_json: bool) -> None:
+    from evalq.reports.text import one_line
+    from evalq.suites.baseline_rows import comparison_rows
+
+    rows = list(comparison_rows(done, known))
+    if as_json:
+        document = {"schema": SCHEMA, "suite": suite.name, "comparisons": [asdict(row) for row in rows]}
+        click.echo(json_text({**document, "bakeoffs": list(done.bakeoffs)}))
+    else:
+        for row in rows:
+            weight = f" [{row.criticality}]" if row.criticality else ""
+            reason = f": {row.reason}" if row.reason else ""
+            click.echo(one_line(f"{_WORDS[row.status]} {row.eval_id} of {row.judge}{weight}{reason}", 200))
+    click.echo(f"next  evalq inspect {done.bakeoffs[0]} --show-failures", err=True)

@@ -1,0 +1,162 @@
+"""Reviewed answers: what waits for people is listed, and grades and outcomes follow from what they said."""
+
+import hashlib
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders import Human
+from evalq.definitions.graders.human import RankingScale
+from evalq.grading.human import Standing, decide, grade_of, human_grader
+from evalq.grading.marking import outcome_of, threshold_of
+from evalq.grading.ratings import read_rating
+from evalq.records import Grade, Outcome
+from evalq.store import reviews
+from evalq.store.database import Connection, Database, Row
+from evalq.store.definitions import Snapshots
+from evalq.store.reviews import ItemRow
+
+log = logging.getLogger(__name__)
+
+_TOKEN_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """An item with its grader, the jobs whose answers it holds, and where its review stands."""
+
+    item: ItemRow
+    case: EvalCase
+    grader: Human
+    job_ids: tuple[int, ...]
+    standing: Standing
+    threshold: float | None
+
+    def grades(self) -> list[tuple[int, Grade]]:
+        """The grade each job is to have."""
+        return [
+            (job_id, grade_of(self.item.grader, self.grader, self.standing, place))
+            for place, job_id in enumerate(self.job_ids)
+        ]
+
+    def outcome(self, grades: Sequence[Grade]) -> Outcome:
+        """The outcome that follows from a job's grades."""
+        return outcome_of(grades, self.threshold)
+
+
+def catch_up(tx: Connection, bakeoff_id: int) -> set[int]:
+    """List what waits for people, grade what they have rated already; the runs whose outcomes changed.
+
+    The caller holds the lock of the bake-off's conclusions.
+    """
+    listed = list_items(tx, bakeoff_id)
+    stale = [row["id"] for row in tx.rows("stale_review_items", bakeoff_id=bakeoff_id)]
+    return regrade(tx, sorted({*listed, *stale}))
+
+
+def list_items(tx: Connection, bakeoff_id: int) -> list[int]:
+    """Make items of the grades that wait for people; those that must be graded anew: rankings."""
+    snapshots = Snapshots(tx)
+    rankings: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
+    graders: dict[tuple[str, int, str], Human] = {}
+    for row in tx.rows("unlisted_reviews", bakeoff_id=bakeoff_id):
+        grader = _grader(snapshots, row["task_sha"], row["case_body"], row["grader"])[1]
+        key = (row["case_id"], row["sample"], row["grader"])
+        if not isinstance(grader.rating_scale, RankingScale):
+            if row["is_wanted"]:
+                reviews.add_item(tx, row, _token(row, row["job_id"]), grader, [row["job_id"]])
+        elif row["is_complete"]:
+            rankings[key].append(row)
+            graders[key] = grader
+    return [_add_ranking(tx, rows, graders[key]) for key, rows in rankings.items()]
+
+
+def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
+    """Bring grades and outcomes of some items in line with their ratings; the runs whose outcomes changed."""
+    snapshots, changed = Snapshots(tx), set()
+    for item_id in item_ids:
+        found = read_reviewed(tx, item_id, snapshots)
+        tx.run("set_item_open", item_id=item_id, is_open=found.standing.state == "pending")
+        for job_id, grade in found.grades():
+            reviews.regrade(tx, job_id, grade)
+            # While a job is run again it has neither grades nor an outcome: its conclusion catches up.
+            grades = reviews.grades(tx, job_id)
+            run_id = reviews.change_outcome(tx, job_id, found.outcome(grades)) if grades else None
+            changed |= {run_id} if run_id else set()
+    return changed
+
+
+def read_reviewed(db: Database | Connection, item_id: int, snapshots: Snapshots) -> Reviewed:
+    """An item and what its ratings come to."""
+    item = reviews.item(db, item_id)
+    case, grader = _grader(snapshots, item.task_sha, item.case_body, item.grader)
+    job_ids = tuple(answer.job_id for answer in reviews.answers(db, item_id))
+    ratings, adjudicated = [], None
+    for review in reviews.reviews(db, item_id):
+        values = read_rating(grader.rating_scale, review.rating, n_answers=len(job_ids))
+        if review.adjudicates:
+            adjudicated = values
+        else:
+            ratings.append(values)
+    standing = decide(grader, ratings, n_answers=len(job_ids), adjudicated=adjudicated)
+    threshold = threshold_of(snapshots.task(item.task_sha), case)
+    return Reviewed(item, case, grader, job_ids, standing, threshold)
+
+
+def find_stale(db: Database, bakeoff_id: int | None) -> list[tuple[Reviewed, str]]:
+    """Rated items whose grades or outcomes are not what their ratings say, and what is wrong."""
+    snapshots = Snapshots(db)
+    found = []
+    for row in db.rows("rated_review_items", bakeoff_id=bakeoff_id):
+        reviewed = read_reviewed(db, row["id"], snapshots)
+        if wrong := next(filter(None, (_wrong(db, reviewed, *pair) for pair in reviewed.grades())), None):
+            found.append((reviewed, wrong))
+    return found
+
+
+def _wrong(db: Database, reviewed: Reviewed, job_id: int, grade: Grade) -> str | None:
+    grades, outcome = reviews.grades(db, job_id), db.row("outcome", job_id=job_id)
+    kept = next((one for one in grades if one.grader == grade.grader), None)
+    if kept is None or outcome is None:
+        return None  # it is being run again
+    if (kept.passed, kept.pending) != (grade.passed, grade.pending):
+        return f"{_words(kept)} though its {len(reviewed.standing.ratings)} reviews say {_words(grade)}"
+    follows = reviewed.outcome(grades).verdict
+    return None if follows == outcome["verdict"] else f"{outcome['verdict']} though its grades say {follows}"
+
+
+def _words(grade: Grade) -> str:
+    if grade.pending:
+        return "pending"
+    return {True: "passed", False: "failed", None: "undecided"}[grade.passed]
+
+
+def _add_ranking(tx: Connection, rows: Sequence[Row], grader: Human) -> int:
+    """The answers of all judges to a case as one item; another answer makes earlier rankings void."""
+    first = rows[0]
+    item_id = reviews.add_item(
+        tx,
+        first,
+        _token(first),
+        grader,
+        sorted((row["job_id"] for row in rows), key=lambda job_id: _token(first, job_id)),
+    )
+    void = {row["reviewer"] for row in tx.rows("drop_reviews", item_id=item_id)}
+    job_ids = [answer.job_id for answer in reviews.answers(tx, item_id)]
+    for reviewer in sorted(void):
+        log.warning("bakeoff_id=%s: a late answer makes a ranking void", first["bakeoff_id"])
+        tx.run("label_from_reviews", job_ids=job_ids, reviewer=reviewer)
+    return item_id
+
+
+def _grader(snapshots: Snapshots, task_sha: str, case_body: str, name: str) -> tuple[EvalCase, Human]:
+    case = EvalCase.model_validate_json(case_body)
+    return case, human_grader(snapshots.task(task_sha), case, name)
+
+
+def _token(row: Row, job_id: int | None = None) -> str:
+    """A name that gives nothing away: the bake-off's uid is in it, and nobody who reviews sees that."""
+    parts = (row["uid"], row["grader"], row["case_id"], row["sample"], job_id or "")
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:_TOKEN_DIGITS]

@@ -1,0 +1,1 @@
+"""Suites of evals run on the fleet: chosen, planned, run, retried, compared with baselines, gated."""

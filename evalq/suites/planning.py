@@ -1,0 +1,132 @@
+"""The bake-offs a suite takes: its evals by who answers them, each held against that one's baselines."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalq.bakeoff import Request, prepare_imported
+from evalq.definitions.judge import JudgeConfig
+from evalq.errors import InputError, Problem
+from evalq.importers.suite import Suite
+from evalq.importers.suite_evals import SuiteEval
+from evalq.importers.suite_regressions import compared
+from evalq.importers.suite_sets import imported_of
+from evalq.plan import Plan, make_plan
+from evalq.settings import Settings
+from evalq.suites.answering import Respondent
+
+BaselineOf = Callable[[SuiteEval, str], Any]
+"""The baseline of an eval for a judge; None when there is none."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for beside the suite."""
+
+    samples: int = 1
+    seed: int = 0
+    grader_model: str | None = None
+    allow_unpriced: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One bake-off: its plan, and the evals behind its cases."""
+
+    plan: Plan
+    evals: tuple[SuiteEval, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Every bake-off of a suite; `lacking` are regressions, by judge, that have no baseline yet."""
+
+    parts: tuple[Part, ...]
+    lacking: tuple[tuple[str, SuiteEval], ...]
+
+
+def plan_parts(
+    suite: Suite,
+    found: Sequence[Respondent],
+    wish: Wish,
+    *,
+    settings: Settings,
+    baseline_of: BaselineOf,
+) -> Planned:
+    """Judges with the same evals and baselines share a bake-off; the others have one of their own."""
+    groups: list[tuple[list[JudgeConfig], tuple[SuiteEval, ...]]] = []
+    lacking: list[tuple[str, SuiteEval]] = []
+    for one in found:
+        held = [with_baseline(each, one.key, baseline_of) for each in one.evals]
+        lacking += [(one.judge.name, each) for each in held if not each.case.graders]
+        ready = tuple(each for each in held if each.case.graders)
+        same = next((judges for judges, evals in groups if _cases(evals) == _cases(ready)), None)
+        if same is not None:
+            same.append(one.judge)
+        elif ready:
+            groups.append(([one.judge], ready))
+    parts = [Part(_plan(suite, judges, evals, wish, settings), evals) for judges, evals in groups]
+    return Planned(tuple(parts), tuple(lacking))
+
+
+def with_baseline(one: SuiteEval, judge: str, baseline_of: BaselineOf) -> SuiteEval:
+    """A regression held against the baseline of its judge; any other eval as it is."""
+    if one.regression is None:
+        return one
+    baseline = baseline_of(one, judge)
+    return one if baseline is None else compared(one, baseline)
+
+
+def retry_plan(part: Part, judges: Sequence[JudgeConfig], case_ids: Sequence[str], *, attempt: int) -> Plan:
+    """Some of a plan's cases once more; another seed, so that a simulation does not repeat itself."""
+    plan = part.plan
+    cases = [case for case in plan.evalset.cases if case.id in set(case_ids)]
+    few = plan.evalset.model_copy(update={"cases": cases})
+    return make_plan(plan.task, few, judges, graders=plan.graders, seed=plan.seed + attempt)
+
+
+def retries_of(suite: Suite, one: SuiteEval) -> int:
+    """How often an eval is run again after a failure: as it says itself, else as the suite does."""
+    own = one.about.get("retries")
+    return suite.config.retries if own is None else int(own)
+
+
+def refuse_nothing(planned: Planned, suite: Suite) -> None:
+    """InputError when no eval can be run."""
+    if not planned.parts:
+        remedy = "capture them: evalq baseline capture"
+        raise InputError(Problem("no eval asked for has a baseline yet", remedy, suite.file))
+
+
+def _plan(
+    suite: Suite,
+    judges: Sequence[JudgeConfig],
+    evals: Sequence[SuiteEval],
+    wish: Wish,
+    settings: Settings,
+) -> Plan:
+    own = settings.model_copy(
+        update={"judges": {**settings.judges, **{judge.name: judge for judge in judges}}}
+    )
+    request = Request(
+        "",
+        suite.file,
+        [judge.name for judge in judges],
+        grader_model=wish.grader_model or suite.config.grader_model,
+        samples=wish.samples,
+        seed=wish.seed,
+        allow_unpriced=wish.allow_unpriced,
+    )
+    plan = prepare_imported(imported_of(suite, evals), request, own)
+    return replace(plan, judges=tuple(_limited(judge, suite.config.at_once) for judge in plan.judges))
+
+
+def _limited(judge: JudgeConfig, at_once: int | None) -> JudgeConfig:
+    """No more calls at once than the suite allows, nor than the judge does."""
+    if at_once is None or (judge.concurrency is not None and judge.concurrency <= at_once):
+        return judge
+    return judge.model_copy(update={"concurrency": at_once})
+
+
+def _cases(evals: Sequence[SuiteEval]) -> list[Any]:
+    return [one.case for one in evals]

@@ -1,0 +1,1 @@
+"""The web side: what a browser or a program asks for over HTTP."""
