@@ -13,8 +13,9 @@ from evalq.definitions.files import (
     load_task,
     shown,
 )
-from evalq.definitions.fit import check_fit
+from evalq.definitions.fit import NOTHING_MARKS, check_fit
 from evalq.definitions.lookup import definition_files, find_task
+from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 
 
@@ -32,7 +33,7 @@ def survey(paths: Iterable[Path], root: Path) -> Survey:
     """Check files, and folders by their `tasks` and `evalsets`; tasks are looked up under `root` too."""
     tasks, evalsets, problems = _sorted_out(paths)
     for path in tasks:
-        problems += _task_problems(path)
+        problems += _task_problems(path, evalsets)
     cases = 0
     for path in evalsets:
         found, wrong = _evalset_problems(path, root)
@@ -91,15 +92,39 @@ def _is_under_evalsets(path: Path) -> bool:
     return path.resolve().parent.parent.name == "evalsets"
 
 
-def _task_problems(path: Path) -> list[Problem]:
+def _task_problems(path: Path, evalsets: Iterable[Path]) -> list[Problem]:
     try:
         task = load_task(path)
     except InputError as exc:
         return list(exc.problems)
+    return [*_name_problems(path, task), *_marking_problems(path, task, evalsets)]
+
+
+def _name_problems(path: Path, task: TaskConfig) -> list[Problem]:
     if task.name == path.stem or path.resolve().parent.name != "tasks":
         return []
     remedy = f"rename the file, or write name: {path.stem}"
     return [Problem(f"the task is called {task.name!r}, its file {path.stem!r}", remedy, shown(path), 1)]
+
+
+def _marking_problems(path: Path, task: TaskConfig, evalsets: Iterable[Path]) -> list[Problem]:
+    """A task that leaves marking to its cases needs some that do it."""
+    own_folder = path.resolve().parent.parent / "evalsets" / task.name
+    known = dict.fromkeys([*evalsets, *definition_files(own_folder, EVALSET_SUFFIXES)])
+    if task.marks_every_answer or any(_marks_itself(evalset, task.name) for evalset in known):
+        return []
+    remedy = "add scoring: or graders: to the task, or graders: to its cases"
+    return [Problem(NOTHING_MARKS, remedy, shown(path), 1)]
+
+
+def _marks_itself(path: Path, task_name: str) -> bool:
+    """True for an evalset of the task with a case that lists graders; a broken one is told of elsewhere."""
+    try:
+        evalset = load_evalset(path).evalset
+    except InputError:
+        return False
+    is_its = (evalset.task or path.resolve().parent.name) == task_name
+    return is_its and any(case.graders for case in evalset.cases)
 
 
 def _evalset_problems(path: Path, root: Path) -> tuple[int, list[Problem]]:

@@ -1,6 +1,7 @@
 """Numbers in texts: read as people write them, compared as they mean them."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 MAX_NUMBER_CHARS = 400
@@ -23,10 +24,13 @@ def read_number(text: str, *, decimal: str = ".") -> Decimal | None:
     return Decimal(plain.replace(",", ""))
 
 
-def numbers_in(text: str, *, decimal: str = ".") -> list[Decimal]:
-    """Every number in a text, in order; a hyphen between letters or digits is no minus."""
-    found = (read_number(token.group(), decimal=decimal) for token in _NUMBER.finditer(text))
-    return [number for number in found if number is not None]
+def numbers_in(text: str, *, decimal: str = ".", backwards: bool = False) -> Iterator[Decimal]:
+    """The numbers in a text, one after the other; a hyphen between letters or digits is no minus."""
+    tokens = _NUMBER.findall(text)
+    for token in reversed(tokens) if backwards else tokens:
+        number = read_number(token, decimal=decimal)
+        if number is not None:
+            yield number
 
 
 def is_near(number: Decimal, wanted: float, *, abs_tol: float = 0.0, rel_tol: float = 0.0) -> bool:

@@ -10,7 +10,8 @@ from evalq.errors import UngradableAnswer
 if TYPE_CHECKING:
     import regex
 
-TIME_LIMIT_S = 1.0
+TIME_LIMIT_S = 0.5
+"""Of processor time; the engine looks at its clock now and then only, so it may take half as much again."""
 
 
 class Search:
@@ -32,16 +33,12 @@ class Search:
     ) -> "regex.Match[str] | None":
         ready = compiled(pattern, tuple(flags))
         look = ready.fullmatch if is_whole else ready.search
-        started = time.perf_counter()
+        started = time.thread_time()
         try:
             return look(text, timeout=max(self._left_s, 0.001))
         except TimeoutError:
             raise UngradableAnswer(
                 f"the pattern {pattern[:80]!r} takes longer than {self._limit_s:g} s on this answer"
             ) from None
-        except MemoryError:
-            raise UngradableAnswer(
-                f"the pattern {pattern[:80]!r} takes too much memory on this answer"
-            ) from None
         finally:
-            self._left_s -= time.perf_counter() - started
+            self._left_s -= time.thread_time() - started

@@ -15,7 +15,6 @@ from evalq.grading.checks.structure import mark_structural_match
 from evalq.grading.checks.texts import (
     mark_contains,
     mark_contains_all,
-    mark_contains_any,
     mark_ends_with,
     mark_equals,
     mark_max_words,
@@ -42,8 +41,8 @@ CHECKS: Mapping[str, Check] = {
     "contains": mark_contains,
     "icontains": mark_contains,
     "not_contains": mark_not_contains,
-    "contains_any": mark_contains_any,
-    "icontains_any": mark_contains_any,
+    "contains_any": mark_contains,
+    "icontains_any": mark_contains,
     "contains_all": mark_contains_all,
     "icontains_all": mark_contains_all,
     "starts_with": mark_starts_with,

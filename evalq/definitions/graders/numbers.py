@@ -1,12 +1,28 @@
 """Checks of a number in the answer."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from math import isfinite
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, FiniteFloat
+from pydantic import AliasChoices, Field, FiniteFloat, PlainValidator
 
 from evalq.definitions.graders.expectation import answers_in, needs
 from evalq.definitions.graders.grader import Grader, Lack
+
+
+def is_number(value: object) -> bool:
+    """True for JSON's numbers; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read_number(value: Any) -> Any:
+    """Whole numbers stay whole: a long one is not the same as a fraction."""
+    if not is_number(value) or not isfinite(value):
+        raise ValueError("not a number; write one without quotes")
+    return value
+
+
+Number = Annotated[float, PlainValidator(_read_number)]
 
 
 class Numeric(Grader):
@@ -17,8 +33,8 @@ class Numeric(Grader):
     """
 
     type: Literal["numeric"]
-    value: FiniteFloat | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
-    alternatives: list[FiniteFloat] = Field(default=[])
+    value: Number | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
+    alternatives: list[Number] = Field(default=[])
     abs_tol: FiniteFloat = Field(default=0.0, ge=0, validation_alias=AliasChoices("abs_tol", "tolerance"))
     rel_tol: FiniteFloat = Field(default=0.0, ge=0)
     extract: Literal["whole", "first", "last"] = "whole"
@@ -36,8 +52,3 @@ class Numeric(Grader):
         return (
             None if self.wanted(expected) else needs(self, "value", "answer: 42", "a number without quotes")
         )
-
-
-def is_number(value: object) -> bool:
-    """True for JSON's numbers; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -18,7 +18,15 @@ def _dotted(path: str) -> str:
 
 
 Dotted = Annotated[Text, AfterValidator(_dotted)]
-Formats = Annotated[list[Text], Field(min_length=1)]
+
+
+def _names_a_day(form: str) -> str:
+    if not all(token in form for token in ("YYYY", "MM", "DD")):
+        raise ValueError("the format names no day; write it with YYYY, MM or MMM, and DD: DD.MM.YYYY")
+    return form
+
+
+Formats = Annotated[list[Annotated[str, AfterValidator(_names_a_day)]], Field(min_length=1)]
 
 
 class StructuralMatch(Grader):

@@ -1,5 +1,6 @@
 """Marking an answer that is to be JSON."""
 
+import json
 from typing import Any
 
 from evalq.definitions.graders.json_checks import IsJson, JsonPath, JsonSchema
@@ -53,14 +54,15 @@ def _at_path(grader: JsonPath, subject: Subject, document: Any) -> Mark:
     if not found:
         return mark(False, f"nothing at {grader.path}")
     verb = "matches" if grader.patterns() else "is as wanted"
-    fitting = [value for value in found if _fits(grader, subject, value)]
+    search = Search()
+    fitting = [value for value in found if _fits(grader, subject, value, search)]
     if fitting:
         return mark(True, f"{grader.path} {verb}: {shown(fitting[0])}")
     return mark(False, f"{grader.path} is {', '.join(shown(value) for value in found[:3])}")
 
 
-def _fits(grader: JsonPath, subject: Subject, value: Any) -> bool:
+def _fits(grader: JsonPath, subject: Subject, value: Any, search: Search) -> bool:
     if not grader.patterns():
         return any(equals(value, wanted) for wanted in grader.wanted(subject.expected))
-    search, text = Search(), value if isinstance(value, str) else shown(value, 10_000)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return any(search.find(pattern, text, grader.flags) is not None for pattern in grader.patterns())

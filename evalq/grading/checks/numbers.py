@@ -25,8 +25,7 @@ def mark_numeric(grader: Numeric, subject: Subject) -> Mark:
 def _number(grader: Numeric, answer: str) -> Decimal | None:
     if grader.extract == "whole":
         return read_number(answer.strip().removesuffix("."), decimal=grader.decimal)
-    found = numbers_in(answer, decimal=grader.decimal)
-    return (found[0] if grader.extract == "first" else found[-1]) if found else None
+    return next(numbers_in(answer, decimal=grader.decimal, backwards=grader.extract == "last"), None)
 
 
 def _room(grader: Numeric) -> str:

@@ -19,33 +19,19 @@ from evalq.grading.words import listed, shown
 Fold = Callable[[str], str]
 
 
-def mark_contains(grader: Contains, subject: Subject) -> Mark:
-    """Passed when the text or one of its alternatives occurs."""
-    wanted = grader.wanted(subject.expected)
-    found = _occurring(wanted, text_of(subject), _fold(grader.type))
-    return (
-        mark(True, f"contains {shown(found[0])}") if found else mark(False, f"contains no {listed(wanted)}")
-    )
-
-
-def mark_not_contains(grader: Contains, subject: Subject) -> Mark:
-    """Passed when neither the text nor an alternative occurs."""
-    wanted = grader.wanted(subject.expected)
-    found = _occurring(wanted, text_of(subject), _fold(grader.type))
-    return (
-        mark(False, f"contains {shown(found[0])}") if found else mark(True, f"contains no {listed(wanted)}")
-    )
-
-
-def mark_contains_any(grader: ContainsAny, subject: Subject) -> Mark:
+def mark_contains(grader: Contains | ContainsAny, subject: Subject) -> Mark:
     """Passed when one of the texts occurs."""
     wanted = grader.wanted(subject.expected)
     found = _occurring(wanted, text_of(subject), _fold(grader.type))
-    return (
-        mark(True, f"contains {shown(found[0])}")
-        if found
-        else mark(False, f"contains none of {listed(wanted)}")
-    )
+    if found:
+        return mark(True, f"contains {shown(found[0])}")
+    return mark(False, f"contains {'none of' if wanted[1:] else 'no'} {listed(wanted)}")
+
+
+def mark_not_contains(grader: Contains, subject: Subject) -> Mark:
+    """Passed when none of the texts occurs."""
+    found = mark_contains(grader, subject)
+    return mark(not found.passed, found.reason)
 
 
 def mark_contains_all(grader: ContainsAll, subject: Subject) -> Mark:
@@ -53,14 +39,9 @@ def mark_contains_all(grader: ContainsAll, subject: Subject) -> Mark:
     lists = grader.wanted(subject.expected)
     if not lists:
         raise nothing_to_compare()
-    answer = text_of(subject)
-    missing = [_missing(wanted, answer, _fold(grader.type)) for wanted in lists]
-    least = min(missing, key=len)
-    return (
-        mark(True, f"contains all of {listed(lists[missing.index(least)])}")
-        if not least
-        else mark(False, f"does not contain {listed(least)}")
-    )
+    answer, fold = text_of(subject), _fold(grader.type)
+    missing = min((_missing(wanted, answer, fold) for wanted in lists), key=len)
+    return mark(not missing, f"does not contain {listed(missing)}" if missing else "contains all")
 
 
 def mark_starts_with(grader: StartsEnds, subject: Subject) -> Mark:
@@ -93,14 +74,12 @@ def mark_semantic(grader: Semantic, subject: Subject) -> Mark:
         return " ".join(folded(text, case_sensitive=grader.case_sensitive).split())
 
     answer = fold(text_of(subject))
-    absent = [choices for choices in wanted if not any(fold(text) in answer for text in choices)]
-    present = [text for choices in banned for text in choices if fold(text) in answer]
-    broken = len(absent) + sum(any(text in present for text in choices) for choices in banned)
-    reasons = [f"does not say {listed(choices)}" for choices in absent] + [
-        f"says {shown(text)}" for text in present
-    ]
-    score = 1 - broken / (len(wanted) + len(banned))
-    return Mark(not broken, score, "; ".join(reasons[:5]) or "says all it must and nothing it must not")
+    unsaid = [choices for choices in wanted if not any(fold(text) in answer for text in choices)]
+    said = [choices for choices in banned if any(fold(text) in answer for text in choices)]
+    reasons = [f"does not say {listed(choices)}" for choices in unsaid]
+    reasons += [f"says {listed(choices)}" for choices in said]
+    score = 1 - len(reasons) / (len(wanted) + len(banned))
+    return Mark(not reasons, score, "; ".join(reasons[:5]) or "says all it must and nothing it must not")
 
 
 def mark_min_words(grader: MinWords, subject: Subject) -> Mark:
@@ -124,10 +103,7 @@ def _mark_edge(grader: StartsEnds, subject: Subject, has_edge: Callable[[str, st
     found = [text for text in wanted if has_edge(answer, fold(text))]
     if found:
         return mark(True, f"{verb} with {shown(found[0])}")
-    return mark(
-        False,
-        f"{verb} with none of {listed(wanted)}" if wanted[1:] else f"{verb} not with {shown(wanted[0])}",
-    )
+    return mark(False, f"does not {verb.removesuffix('s')} with {listed(wanted)}")
 
 
 def _fold(kind: str) -> Fold:

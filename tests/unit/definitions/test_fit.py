@@ -94,6 +94,108 @@ def test_a_negative_case_needs_nothing_to_be_found() -> None:
     assert misfits(strict(FINDINGS_RULE), {"expected_type": "negative"}) == []
 
 
+def test_a_conversation_does_without_the_template_s_names() -> None:
+    messages = [{"role": "user", "content": "Hello?"}]
+    assert misfits(task_of("{text}"), {"messages": messages}) == []
+    assert len(misfits(task_of("{text}"), {"messages": messages}, {})) == 1
+
+
+def test_a_case_that_nothing_marks_does_not_fit() -> None:
+    unmarked = task_of(description="no scoring, no graders")
+    fine, bare = {"graders": [{"type": "is_json"}]}, {}
+    assert misfits(unmarked, fine, bare) == [
+        "dev.yaml:11: case 'c1': nothing marks the answers; "
+        "add graders: to the case, or scoring: or graders: to the task"
+    ]
+    assert misfits(task_of(graders=[{"type": "is_json"}]), bare) == []
+
+
+TEXTS = ["contains", "icontains", "not_contains", "starts_with", "ends_with", "equals", "levenshtein"]
+NEEDS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
+    *[({"type": kind}, {"answer": "x"}, {"answer": 3}, "expected.answer, a text") for kind in TEXTS],
+    (
+        {"type": "equals"},
+        {"answer": "x", "alternatives": ["y"]},
+        {"answer": "x", "alternatives": [3]},
+        "a text",
+    ),
+    ({"type": "contains_any"}, {"any_of": ["x"]}, {"any_of": [""]}, "expected.any_of, a list of texts"),
+    ({"type": "contains_any"}, {"answer": "x"}, {"all_of": ["x"]}, "expected.any_of, a list of texts"),
+    ({"type": "contains_all"}, {"all_of": ["x"]}, {"all_of": "x"}, "expected.all_of, a list of texts"),
+    ({"type": "matches"}, {"pattern": "x"}, {}, "expected.pattern, a regular expression"),
+    (
+        {"type": "not_matches"},
+        {"pattern": "x"},
+        {"pattern": "("},
+        "expected.pattern: not a regular expression",
+    ),
+    ({"type": "json_schema"}, {"schema": {}}, {"schema": []}, "expected.schema, a JSON Schema"),
+    (
+        {"type": "json_schema"},
+        {"schema": True},
+        {"schema": {"type": 3}},
+        "expected.schema: not a JSON Schema",
+    ),
+    ({"type": "json_path", "path": "a"}, {"answer": None}, {}, "expected.answer, any JSON value"),
+    ({"type": "numeric"}, {"answer": 3}, {"answer": "3"}, "expected.answer, a number without quotes"),
+    ({"type": "structural_match"}, {"answer": {}}, {}, "expected.answer, any JSON value"),
+    ({"type": "structural_match"}, {"answer": 1}, {"answer": "{{any_x}}"}, "expected.answer: no matcher is"),
+    ({"type": "semantic"}, {"must_include": ["x"]}, {"must_include": [3]}, "expected.must_include, a list"),
+    ({"type": "semantic"}, {"must_not_include": "x"}, {}, "expected.must_include, a list of texts"),
+    (
+        {"type": "field_accuracy", "fields": [{"path": "a"}]},
+        {"answer": {"a": 1}},
+        {"answer": "a is 1"},
+        "expected.answer, a mapping",
+    ),
+    (
+        {"type": "field_accuracy", "fields": [{"path": "a"}, {"path": "b", "required": False}]},
+        {"answer": {"a": 1}},
+        {"answer": {"b": 1}},
+        "compares a, which the expected document does not have",
+    ),
+    (
+        {"type": "tool_trajectory", "mode": "exact"},
+        {"tools": []},
+        {"tools": [3]},
+        "expected.tools, a list of tools",
+    ),
+    ({"type": "skill_triggered"}, {"skill": "x"}, {"skill": ""}, "expected.skill, a skill's name"),
+    ({"type": "skill_triggered", "skill": "x"}, {}, {"should_trigger": "no"}, "a skill's name"),
+    (
+        {"type": "refusal"},
+        {"should_refuse": False},
+        {"should_refuse": "no"},
+        "expected.should_refuse is neither",
+    ),
+    ({"type": "mrr"}, {"relevant": ["n1"]}, {"relevant": [1]}, "ranking graders need expected.relevant"),
+    (
+        {"type": "function_output", "function_name": "f"},
+        {"test_cases": [{"args": [1], "expected": 1}]},
+        {},
+        "nothing to call it with",
+    ),
+]
+
+
+@pytest.mark.parametrize(("grader", "enough", "too_little", "message"), NEEDS)
+def test_what_a_grader_does_not_say_the_case_must(
+    grader: dict[str, Any], enough: dict[str, Any], too_little: dict[str, Any], message: str
+) -> None:
+    (problem,) = misfits(task_of(graders=[grader]), {"expected": enough}, {"expected": too_little})
+    assert problem.startswith("dev.yaml:11: case 'c1': ")
+    assert message in problem
+    assert "; " in problem
+    (own,) = misfits(judged("built_in"), {"graders": [grader], "expected": too_little})
+    assert message in own
+
+
+def test_a_grader_that_says_what_it_wants_needs_nothing_of_the_case() -> None:
+    graders = [{"type": "contains", "value": "x"}, {"type": "structural_match", "require_keys": ["a"]}]
+    graders += [{"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1}}, {"type": "is_json"}]
+    assert misfits(task_of(graders=graders), {}) == []
+
+
 @pytest.mark.parametrize(
     ("expected", "is_fine"), [({"relevant": ["n1"]}, True), ({"relevant": [1]}, False), (None, False)]
 )

@@ -89,6 +89,45 @@ def test_a_task_called_otherwise_than_its_file_is_a_problem(root: Path) -> None:
     assert "the task is called 'audit', its file 'other'; rename the file, or write name: other" in problem
 
 
+UNMARKED = TASK.replace("scoring: {mode: strict_substring}\n", "")
+MARKED = "cases:\n- {id: a, inputs: {text: x}, graders: [{type: is-json}]}\n"
+
+
+def test_a_task_that_nothing_marks_is_a_problem_of_its_file(root: Path) -> None:
+    write("tasks/audit.yaml", UNMARKED)
+    (root / "evalsets/audit/dev.yaml").unlink()
+    (problem,) = problems_of(survey([root / "tasks"], root))
+    assert problem == (
+        f"{Path('tasks/audit.yaml')}:1: nothing marks the answers; add scoring: or graders: to the task, "
+        "or graders: to its cases"
+    )
+
+
+def test_a_task_may_leave_marking_to_its_cases(root: Path) -> None:
+    write("tasks/audit.yaml", UNMARKED)
+    write("evalsets/audit/dev.yaml", MARKED)
+    assert survey([root], root).problems == ()
+    assert survey([root / "tasks/audit.yaml"], root).problems == ()
+
+
+def test_a_case_that_nothing_marks_is_a_problem_of_its_line(root: Path) -> None:
+    write("tasks/audit.yaml", UNMARKED)
+    write("evalsets/audit/dev.yaml", MARKED + "- {id: b, inputs: {text: x}}\n")
+    (problem,) = problems_of(survey([root], root))
+    assert problem.startswith(
+        f"{Path('evalsets/audit/dev.yaml')}:3: case 'b': nothing marks the answers; add "
+    )
+
+
+def test_another_task_s_evalset_does_not_mark_for_this_one(root: Path) -> None:
+    write("tasks/audit.yaml", UNMARKED)
+    write("tasks/other.yaml", TASK.replace("audit", "other"))
+    write("evalsets/other/dev.yaml", MARKED.replace("graders", "expected: {answer: y}, graders"))
+    write("evalsets/audit/bad.csv", "text\n")
+    problems = problems_of(survey([root], root))
+    assert f"{Path('tasks/audit.yaml')}:1: nothing marks the answers" in problems[0]
+
+
 def test_another_project_s_evalsets_are_fitted_to_its_own_tasks(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     write("other/tasks/audit.yaml", TASK.replace("{text}", "{body}"))

@@ -2,6 +2,7 @@ import pytest
 from pydantic import BaseModel
 
 from evalq.definitions.evalset import EvalSet
+from evalq.definitions.graders.texts import Levenshtein
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import MAX_PROBLEMS, is_name, near, validate
 from evalq.definitions.yaml_text import load_yaml
@@ -101,6 +102,49 @@ def test_a_bad_tag_lists_the_allowed_ones() -> None:
     assert "'hit_at_k', 'mrr', " in problem
 
 
+def test_a_bad_tag_among_many_is_answered_with_the_near_ones() -> None:
+    assert problem_of("graders: [{type: contians-any}]\n") == (
+        "f.yaml:5: graders[0].type cannot be 'contians_any'; did you mean 'contains_any' or 'icontains_any' "
+        "or 'contains_all'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("grader", "message"),
+    [
+        ("type: latency\n    max_ms: '3'", "f.yaml:7: graders[0].max_ms should be a number, but is text"),
+        (
+            "type: contains_any\n    value:\n    - a\n    - 3",
+            "f.yaml:9: graders[0].value[1] should be text, but",
+        ),
+        (
+            "type: regex\n    flags: [i]\n    pattern: a",
+            "f.yaml:7: graders[0].flags[0] cannot be 'i'; write ",
+        ),
+        (
+            "type: regex\n    flags: i\n    value: '('",
+            "f.yaml:8: graders[0].value: not a regular expression: ",
+        ),
+        (
+            "type: json_schema\n    schema: {type: 3}",
+            "f.yaml:7: graders[0].schema: not a JSON Schema at type",
+        ),
+        (
+            "type: latency\n    limit: 3\n    max_ms: 3",
+            "f.yaml:7: unknown key 'limit' in graders[0]; (known: name, ",
+        ),
+        ("type: cost", "f.yaml:6: missing key 'budget' in graders[0]; add budget: …"),
+        (
+            "type: tool_trajectory\n    mode: exact\n    expected:\n    - {tool: a, args: 3}",
+            "f.yaml:9: graders[0].expected[0].args: arguments should be a mapping; write them as",
+        ),
+        ("type: equals\n    value: a\n    expected: b", "f.yaml:8: unknown key 'expected' in graders[0]; "),
+    ],
+)
+def test_a_grader_s_mistake_is_placed_under_the_name_it_was_written_with(grader: str, message: str) -> None:
+    assert problem_of(f"graders:\n  - {grader}\n").startswith(message)
+
+
 def test_a_missing_tag_lists_the_allowed_ones() -> None:
     problem = problem_of("graders: [{k: 3}]\n")
     assert problem.startswith("f.yaml:5: missing key 'type' in graders[0]; add type: one of ")
@@ -125,8 +169,8 @@ def test_a_model_s_own_sentence_is_split_into_message_and_remedy() -> None:
 
 
 def test_a_model_s_sentence_on_the_whole_file_has_no_place() -> None:
-    (problem,) = problems_of(TASK.replace("scoring: {mode: strict_substring}\n", ""))
-    assert problem.startswith("f.yaml:1: nothing marks the answers; add a scoring: block")
+    (problem,) = problems_of("type: levenshtein\nthreshold: 0.9\nmax_distance: 2\n", Levenshtein)
+    assert problem == "f.yaml:1: threshold and max_distance are two measures; keep one of them"
 
 
 def test_a_bad_name_says_which_characters_are_good() -> None:
