@@ -10,7 +10,7 @@ from evalq.definitions.fit import check_fit
 from evalq.definitions.located import Located
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
-from evalq.importers.imported import Imported
+from evalq.importers.imported import Imported, TriggerMode
 from evalq.importers.suite import RUNNABLE, SUFFIXES, SUITE_FILES, Suite, load_file, read_suite
 from evalq.importers.suite_checking import shared_problems
 from evalq.importers.suite_evals import SuiteEval
@@ -68,9 +68,9 @@ def recognises(path: Path) -> bool:
     return shape in RUNNABLE or shape in _CHECKED_ONLY
 
 
-def load(path: Path, root: Path) -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> Imported:
     """The evals of a suite that judges can be asked, as one set."""
-    del root
+    del root, trigger_mode
     suite = read_suite(path)
     refuse_unfit(suite)
     ready = [one for one in suite.evals if one.case.graders]
