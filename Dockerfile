@@ -10,6 +10,7 @@ COPY evalsets evalsets
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.txt .
 
 FROM python:3.13-slim
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 1000 evalq && install -d -o evalq /spool
 COPY --from=build /venv /venv
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1

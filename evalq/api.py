@@ -1,6 +1,7 @@
 """The Python API: `evalq.bake_off(...)` runs a bake-off and returns what it came to."""
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -52,7 +53,7 @@ class BakeOff:
 
 def bake_off(
     *,
-    task: str,
+    task: str = "",
     eval_set: str,
     judges: Sequence[str] = (),
     scorer: ScorerMode | None = None,
@@ -74,6 +75,8 @@ def bake_off(
     look: holdout.Purpose | None = "final-decision" if final_decision else None
     request = bakeoff.Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
     plan = bakeoff.prepare(request, settings, root)
+    if plan.draft_warning:
+        warnings.warn(plan.draft_warning, stacklevel=2)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
     with open_session(settings, fleet=True) as session:
         broker = session.broker()

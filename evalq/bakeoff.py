@@ -10,7 +10,7 @@ from evalq import conclusion, enqueue, holdout, recovery
 from evalq.broker import Broker
 from evalq.catalogue import Catalogue, catalogue, pick, resolve, with_models
 from evalq.commit import commit_sha
-from evalq.definitions.files import file_sha256, load_evalset, load_task, shown
+from evalq.definitions.files import LoadedEvalSet, file_sha256, load_evalset, load_task, shown
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import hurried
 from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
@@ -19,9 +19,10 @@ from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem, Unreachable
 from evalq.evidence import RunRow
 from evalq.grader_choice import choose_graders, named_models, refuse_absent_opponents
+from evalq.grading.human import refuse_unrankable
 from evalq.grading.judge_model import check_rubric
 from evalq.importers import Imported, recognise
-from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
+from evalq.plan import Plan, accept_command, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, CiMethod, Progress
 from evalq.session import Session
@@ -65,9 +66,11 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
         return prepare_imported(importer.load(Path(request.eval_set), root), request, settings)
     task = apply_scorer(load_task(find_task(request.task, root)), request.scorer, request.grader_model)
     path = find_evalset(request.eval_set, task.name, root)
-    loaded = load_evalset(path)
-    _check_look(request, path, eval_set=loaded.evalset.name, task=task, root=root)
-    plan = _planned(Imported(task, loaded), request, settings, known=catalogue(settings.judges))
+    whole = load_evalset(path)
+    _check_look(request, path, eval_set=whole.evalset.name, task=task, root=root)
+    imported = Imported(task, _accepted(whole, task.name))
+    plan = _planned(imported, request, settings, known=catalogue(settings.judges))
+    plan = replace(plan, n_drafts=whole.n_drafts)
     if not holdout.is_holdout(plan.evalset.name):
         return plan
     return replace(plan, look=request.look, set_sha256=file_sha256(path))
@@ -100,6 +103,7 @@ def _planned(imported: Imported, request: Request, settings: Settings, *, known:
     graders = choose_graders(
         task, cases, judges, known, chosen=request.grader_model, usual=settings.grader_model
     )
+    refuse_unrankable(task, cases, len(judges))
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
@@ -289,6 +293,15 @@ def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig
         purpose=request.look,
         other_sets=list(list_evalsets(task.name, root)),
     )
+
+
+def _accepted(whole: LoadedEvalSet, task: str) -> LoadedEvalSet:
+    """The set without its drafts; one of drafts alone is refused."""
+    loaded = whole.without_drafts()
+    if not loaded.evalset.cases:
+        remedy = f"edit them, then accept them: {accept_command(whole.evalset.name, task)}"
+        raise InputError(Problem(f"all {whole.n_drafts} cases are drafts", remedy, whole.file))
+    return loaded
 
 
 def _named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:

@@ -18,10 +18,10 @@ Catalogue = Mapping[str, JudgeConfig]
 
 _JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 _PROVIDERS = {
-    r"claude-": "anthropic",
-    r"gpt-|chatgpt-|o[1-9]\b": "openai",
-    r"grok-": "xai",
-    r"gemini-": "google",
+    r"claude-\w": "anthropic",
+    r"(chat)?gpt-\w|o[1-9]\b": "openai",
+    r"grok-\w": "xai",
+    r"gemini-\w": "google",
 }
 """How the names of a provider's models begin."""
 

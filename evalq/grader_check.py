@@ -45,7 +45,7 @@ def check_grader(settings: Settings, root: Path, suspect: Suspect, *, cap_usd: D
 def plan_check(settings: Settings, root: Path, suspect: Suspect) -> tuple[Plan, Trial]:
     """The bake-off of the bad answers, and what they are."""
     task = apply_scorer(load_task(find_task(suspect.task, root)), suspect.scorer, suspect.grader_model)
-    cases = load_evalset(find_evalset(suspect.eval_set, task.name, root)).evalset.cases
+    cases = load_evalset(find_evalset(suspect.eval_set, task.name, root)).without_drafts().evalset.cases
     trial = make_trial(task, cases)
     if not trial.cases:
         raise InputError(

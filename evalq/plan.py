@@ -53,12 +53,22 @@ class Plan:
     """Of the bytes of a holdout's file."""
     warnings: tuple[str, ...] = ()
     """What of another format's file has no part in this."""
+    n_drafts: int = 0
+    """Cases of the evalset that are left out, since nobody has accepted them."""
 
     def window(self, judge: JudgeConfig) -> int:
         """Messages out at once for a judge's gate: about twenty seconds of its limits."""
         characters = [len(answer_prompt(self.task, case).user) for case in self.evalset.cases[:20]]
         tokens = max(1, (len(self.task.system_prompt) + sum(characters) // len(characters)) // 4)
         return window(judge, input_tokens=tokens, output_tokens=self.task.max_tokens)
+
+    @property
+    def draft_warning(self) -> str | None:
+        """What must be said of cases left out; None when there are none."""
+        if not self.n_drafts:
+            return None
+        cases = "1 draft case" if self.n_drafts == 1 else f"{self.n_drafts} draft cases"
+        return f"{cases} left out; `{accept_command(self.evalset.name, self.task.name)}` takes them in"
 
     @property
     def scorer(self) -> str:
@@ -120,6 +130,11 @@ def make_plan(
         worst_usd=worst * samples,
         prices_as_of=_prices_as_of([*judges, *known.values()]),
     )
+
+
+def accept_command(eval_set: str, task: str) -> str:
+    """The command that makes cases of drafts."""
+    return f"evalq generate --accept {eval_set} --task {task} --all"
 
 
 def _prices_as_of(judges: Sequence[JudgeConfig]) -> str | None:

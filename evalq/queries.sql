@@ -560,6 +560,14 @@ JOIN runs r ON r.id = o.run_id
 WHERE b.id = %(bakeoff_id)s
 GROUP BY c.eval_set_sha, c.case_id ORDER BY c.ordinal;
 
+-- asked_before --
+-- The newest bake-off that put the same questions to the same judge and was answered to the end.
+SELECT b.id FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
+WHERE b.run_type = %(run_type)s AND b.state = 'concluded' AND b.task_sha = %(task_sha)s
+  AND b.eval_set_sha = %(eval_set_sha)s AND b.seed = %(seed)s
+  AND r.judge_sha = %(judge_sha)s AND r.state = 'concluded'
+ORDER BY b.id DESC LIMIT 1;
+
 -- unconcluded_bakeoffs --
 -- Bake-offs that have nothing left to run but are not concluded: their last run was paused.
 SELECT b.id FROM bakeoffs b WHERE b.state = 'running'

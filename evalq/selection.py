@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evalq.bakeoff import Request, prepare
 from evalq.definitions.files import TASK_SUFFIXES, load_task
-from evalq.definitions.lookup import definition_files, find_task, list_evalsets, list_tasks
+from evalq.definitions.lookup import definition_files, find_task, is_draft_set, list_evalsets, list_tasks
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem
@@ -52,13 +52,14 @@ def prepare_all(requests: Sequence[Request], settings: Settings, root: Path) -> 
 
 
 def first_set(task: str, root: Path) -> str:
-    """The first evalset of a task that is no holdout."""
+    """The first evalset of a task that is no holdout, nor called a draft while there is another."""
     sets = [name for name in list_evalsets(task, root) if not is_holdout(name)]
     if not sets:
         raise InputError(
             Problem(f"task {task!r} has no evalset but holdouts", "name one with --eval-set task=set")
         )
-    return sets[0]
+    # What was drafted last week is nobody's usual set.
+    return min(sets, key=is_draft_set)
 
 
 def _load(names: Sequence[str], root: Path) -> list[TaskConfig]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalq.bakeoff import Request, drain, follow, prepare, start
 from evalq.broker import Broker
-from evalq.definitions.lookup import list_evalsets
+from evalq.definitions.lookup import is_draft_set, list_evalsets
 from evalq.errors import InputError, Problem
 from evalq.gates import Gate, read_gates
 from evalq.holdout import is_holdout
@@ -76,7 +76,8 @@ def _first_set(task: str, root: Path) -> str:
         raise InputError(
             Problem(f"task {task!r} has no evalset to take a case from", "name one with --eval-set")
         )
-    return sets[0]
+    # What was drafted last week is nobody's usual set.
+    return min(sets, key=is_draft_set)
 
 
 def _findings(session: Session, broker: Broker, bakeoff_id: int, settings: Settings) -> list[Smoke]:

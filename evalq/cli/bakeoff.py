@@ -1,5 +1,6 @@
 """Commands that start bake-offs: demo and bake-off."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -133,6 +134,7 @@ def _run(
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
     for warning in plan.warnings:
         click.echo(f"warning: {warning}", err=True)
+    say_drafts([plan])
     say_look(plan)
     warn_of_own_graders(plan)
     refuse_over_cap(plan, cap_usd)
@@ -177,6 +179,13 @@ def preflight(plan: "Plan") -> str:
         f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
         f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
     )
+
+
+def say_drafts(plans: "Sequence[Plan]") -> None:
+    """Cases that nobody has accepted are not asked: say so before anything is."""
+    for plan in plans:
+        if plan.draft_warning:
+            click.echo(f"warning: {plan.draft_warning}", err=True)
 
 
 def _refuse_other_ci(ci: str) -> None:

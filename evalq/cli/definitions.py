@@ -1,7 +1,7 @@
 """The commands on definitions: `evalq check` and `evalq init`."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -55,11 +55,17 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     from evalq.importers import recognise
 
     foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
-    own = survey([path for path in paths if path not in foreign], root)
-    problems = [problem for path, importer in foreign.items() for problem in importer.problems(path, root)]
-    return replace(
-        own, evalsets=own.evalsets + len(foreign), problems=tuple(dict.fromkeys((*own.problems, *problems)))
-    )
+    found = survey([path for path in paths if path not in foreign], root)
+    for path, importer in foreign.items():
+        problems = importer.problems(path, root)
+        cases = 0 if problems else len(importer.load(path, root).evalset.cases)
+        found = Survey(
+            found.tasks,
+            found.evalsets + 1,
+            found.cases + cases,
+            tuple(dict.fromkeys((*found.problems, *problems))),
+        )
+    return found
 
 
 def _settings_problems() -> tuple[Problem, ...]:

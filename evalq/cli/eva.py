@@ -15,6 +15,7 @@ from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.eva.evaluation import Part
+    from evalq.eva.promotion import Review
     from evalq.eva.result import EvaResult
     from evalq.importers.eva import EvaPrompt
     from evalq.importers.finding import Finding
@@ -191,7 +192,8 @@ def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[Finding
 @eva.command("promote")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Promote whatever the gates say; what is not met is a warning.")
-def promote(path: Path, force: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The evalq.eva-promotion/1 document on stdout.")
+def promote(path: Path, force: bool, as_json: bool) -> int:
     """Promote a prompt: draft → tested → ready, when the gates of the step are met.
 
     Tested takes 3 uses that were not found wrong; ready takes 10 verified ones and a last evaluation that
@@ -199,23 +201,41 @@ def promote(path: Path, force: bool) -> int:
     """
     from evalq.eva import promotion
     from evalq.importers.eva_prompt import find_prompt
-
-    folder = find_prompt(path, project_root(Path.cwd()))
-    reviewed = promotion.review(folder)
-    for warning in reviewed.warnings:
-        _say("warning", warning, colour="yellow")
-    for gate in reviewed.unmet:
-        _say("warning" if force else "unmet gate", gate, colour="yellow" if force else "red")
-    if reviewed.unmet and not force:
-        click.echo(f"{folder.id} stays {reviewed.status}\nnext  evalq eva eval {path}", err=True)
-        return 1
-    promotion.promote(reviewed, datetime.now(UTC).date())
-    click.echo(f"{folder.id}: {reviewed.status} → {reviewed.to}")
-    click.echo(f"next  evalq eva doctor {path}", err=True)
-    return 0
-
-
-def _say(kind: str, text: str, *, colour: str) -> None:
     from evalq.reports.text import one_line
 
-    click.secho(f"{kind}: {one_line(text)}", fg=colour, err=True)
+    reviewed = promotion.review(find_prompt(path, project_root(Path.cwd())))
+    is_promoted = force or not reviewed.unmet
+    for warning in (*reviewed.warnings, *(reviewed.unmet if force else ())):
+        click.secho(f"warning: {one_line(warning)}", fg="yellow", err=True)
+    if is_promoted:
+        promotion.promote(reviewed, datetime.now(UTC).date())
+    if as_json:
+        click.echo(json_text(_promotion_document(reviewed, is_promoted=is_promoted)))
+    else:
+        _print_promotion(reviewed, is_promoted=is_promoted)
+    click.echo(f"next  evalq eva {'doctor' if is_promoted else 'eval'} {path}", err=True)
+    return 0 if is_promoted else 1
+
+
+def _print_promotion(reviewed: "Review", *, is_promoted: bool) -> None:
+    from evalq.reports.text import one_line
+
+    name = reviewed.folder.id
+    if is_promoted:
+        click.echo(f"{name}: {reviewed.status} → {reviewed.to}")
+        return
+    for gate in reviewed.unmet:
+        click.secho(f"unmet gate: {one_line(gate)}", fg="red")
+    click.echo(f"{name} stays {reviewed.status}")
+
+
+def _promotion_document(reviewed: "Review", *, is_promoted: bool) -> dict[str, Any]:
+    return {
+        "schema": "evalq.eva-promotion/1",
+        "prompt": reviewed.folder.id,
+        "promoted": is_promoted,
+        "from": reviewed.status,
+        "to": reviewed.to,
+        "unmet": list(reviewed.unmet),
+        "warnings": list(reviewed.warnings),
+    }

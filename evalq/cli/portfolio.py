@@ -145,11 +145,12 @@ def _run_in_turn(
 
 
 def _say_preflight(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
-    from evalq.cli.bakeoff import preflight
+    from evalq.cli.bakeoff import preflight, say_drafts
     from evalq.cli.looking import say_look
 
     for plan in plans:
         click.echo(preflight(plan), err=True)
+        say_drafts([plan])
         say_look(plan)
     estimate = sum((plan.estimate_usd for plan in plans), Decimal(0))
     worst = sum((plan.worst_usd for plan in plans), Decimal(0))

@@ -87,7 +87,7 @@ def _field(
     name = load_task(find_task(task, root)).name
     chosen = eval_set or first_set(name, root)
     if not judges:
-        evalset = load_evalset(find_evalset(chosen, name, root)).evalset
+        evalset = load_evalset(find_evalset(chosen, name, root)).without_drafts().evalset
         check_look(evalset.name, task=name, judges=(), purpose=None, other_sets=[*list_evalsets(name, root)])
         return _Field(name, evalset.name, len(evalset.cases), (), None)
     plan = prepare(Request(task, chosen, judges, samples=samples, allow_unpriced=True), settings, root)

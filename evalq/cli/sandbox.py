@@ -61,8 +61,16 @@ def _pairs(trial: "Trial") -> "Iterator[tuple[Finding, Finding]]":
 def _print(trial: "Trial") -> None:
     from evalq.cli.table import print_table
 
-    head = ("escape", "tried", "alone", "ms", "four at once", "ms", "what came of it")
-    rows = [
+    print_table(
+        ("escape", "tried", "alone", "ms", "four at once", "ms", "what came of it"), table_rows(trial)
+    )
+    step = "evalq check" if trial.is_well else "evalq doctor --sandbox --json"
+    click.echo(f"{trial.finding}\nnext  {step}", err=True)
+
+
+def table_rows(trial: "Trial") -> list[tuple[str, ...]]:
+    """One line per escape; the evidence is that of the worse round."""
+    return [
         (
             alone.escape.name,
             alone.escape.tried,
@@ -74,9 +82,6 @@ def _print(trial: "Trial") -> None:
         )
         for alone, together in _pairs(trial)
     ]
-    print_table(head, rows)
-    step = "evalq check" if trial.is_well else "evalq doctor --sandbox --json"
-    click.echo(f"{trial.finding}\nnext  {step}", err=True)
 
 
 def _word(finding: "Finding") -> str:

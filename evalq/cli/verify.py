@@ -110,6 +110,7 @@ def _check(
 ) -> int:
     """Open a check, watch it to its verdicts, have its alerts delivered, show them."""
     from evalq.bakeoff import prepare
+    from evalq.cli.bakeoff import say_drafts
     from evalq.cli.checking import Verdicts, watch_check
     from evalq.plan import refuse_over_cap
     from evalq.session import open_session
@@ -117,6 +118,7 @@ def _check(
 
     root = project_root(Path.cwd())
     plan = prepare(request, settings, root)
+    say_drafts([plan])
     refuse_over_cap(plan, cap_usd)
     with open_session(settings, fleet=True) as session:
         broker = session.broker()

@@ -31,6 +31,8 @@ class EvalCase(Definition):
     graders: list[GraderConfig] = Field(default=[], exclude_if=is_unset)
     pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1, exclude_if=is_unset)
     metadata: dict[str, Any] = Field(default={}, exclude_if=is_unset)
+    draft: bool = Field(default=False, exclude_if=is_unset)
+    """Drafted, and not yet looked at by a person: no bake-off asks it."""
 
     @model_validator(mode="after")
     def _a_conversation_ends_with_the_user(self) -> Self:

@@ -3,7 +3,7 @@
 import hashlib
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,16 @@ class LoadedEvalSet:
     evalset: EvalSet
     file: str = ""
     case_lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n_drafts(self) -> int:
+        """How many cases nobody has accepted yet."""
+        return sum(case.draft for case in self.evalset.cases)
+
+    def without_drafts(self) -> "LoadedEvalSet":
+        """The same set without them; possibly without any case."""
+        accepted = [case for case in self.evalset.cases if not case.draft]
+        return replace(self, evalset=self.evalset.model_copy(update={"cases": accepted}))
 
 
 def load_task(path: Path) -> TaskConfig:

@@ -32,6 +32,11 @@ def _misfits(check: Check, loaded: LoadedEvalSet) -> list[Problem]:
     )
 
 
+def needed_inputs(task: TaskConfig) -> tuple[str, ...]:
+    """The names every case must have among its inputs, each once: the template's, then the rubric's."""
+    return tuple(dict.fromkeys((*check_template(task.user_template), *_rubric_inputs(task))))
+
+
 def _checks(task: TaskConfig) -> Iterator[Check]:
     yield from (_asks_for(name) for name in check_template(task.user_template))
     yield from (has_input(name, "scoring.rubric") for name in _rubric_inputs(task))

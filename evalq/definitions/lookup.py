@@ -9,6 +9,8 @@ from evalq.definitions.validation import near
 from evalq.errors import InputError, Problem
 from evalq.shipped import shipped_path
 
+DRAFT_PREFIX = "draft-"
+
 
 def find_task(name_or_path: str, root: Path) -> Path:
     """The task's file: a path as it is, a name under `root/tasks` or among the shipped."""
@@ -28,6 +30,23 @@ def list_tasks(root: Path) -> dict[str, Path]:
 def list_evalsets(task_name: str, root: Path) -> dict[str, Path]:
     """Every evalset of a task by name, in the same order."""
     return _listed(_evalset_folders(task_name, root), EVALSET_SUFFIXES)
+
+
+def task_of_set(name: str, root: Path) -> str:
+    """The task whose set is meant: by its folder, or as the only one with a set of that name."""
+    path = Path(name)
+    if path.exists():
+        return path.resolve().parent.name
+    tasks = [task for task in list_tasks(root) if name in list_evalsets(task, root)]
+    if len(tasks) == 1:
+        return tasks[0]
+    remedy = f"name one of {', '.join(tasks)} with --task" if tasks else "name its task with --task"
+    raise InputError(Problem(f"{len(tasks) or 'no'} tasks have a set {name!r}", remedy))
+
+
+def is_draft_set(name: str) -> bool:
+    """True for sets named `draft-…`, as `evalq generate` writes them."""
+    return name.lower().startswith(DRAFT_PREFIX)
 
 
 def definition_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:

@@ -1,21 +1,18 @@
 """Drafts a first task and evalset that run as they are, from an example or from a file of cases."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, shown
 from evalq.definitions.fit import check_fit
-from evalq.definitions.located import check_size
 from evalq.definitions.lookup import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import NAME_REMEDY, is_name, validate
-from evalq.definitions.yaml_text import FLOAT, INTEGER, NOT_FINITE, load_yaml
+from evalq.definitions.writing import evalset_yaml
+from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 
 _TASK = """\
@@ -165,35 +162,10 @@ def _task_text(name: str, *, prompt: str, template: str, scoring: str) -> str:
 
 
 def _evalset_text(name: str, loaded: LoadedEvalSet) -> str:
-    cases = [case.model_dump(exclude_defaults=True) for case in loaded.evalset.cases]
     try:
-        check_size(json.dumps(cases), loaded.file)  # before the dump, which takes a second per megabyte
-        text = yaml.dump(
-            {"task": name, "cases": cases}, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100
+        return evalset_yaml(
+            EvalSet(name="dev", task=name, cases=loaded.evalset.cases), loaded.file, named=False
         )
-        load_yaml(text, loaded.file)
     except InputError:
         remedy = f"init without --from, and copy the file to evalsets/{name} as it is"
         raise InputError(Problem("too large for an evalset in YAML", remedy, loaded.file)) from None
-    return text
-
-
-_RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Puts in quotes what our own reading of plain words would not take for text."""
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    if _RARE_LINE_BREAKS.search(text):
-        style = '"'  # the only style that writes them as escapes; the others turn them into spaces
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-for _tag, _pattern in (("int", INTEGER), ("float", FLOAT), ("float", NOT_FINITE)):
-    _Dumper.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern.pattern})\Z"), list("-+.0123456789")
-    )

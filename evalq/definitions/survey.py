@@ -119,7 +119,7 @@ def _fit_problems(path: Path, loaded: LoadedEvalSet, root: Path) -> list[Problem
         is_owned = loaded.evalset.task is not None or _is_under_evalsets(path)
         return [Problem(p.message, p.remedy, loaded.file, 1) for p in exc.problems] if is_owned else []
     try:
-        return check_fit(load_task(task_file), loaded)
+        return check_fit(load_task(task_file), loaded.without_drafts())
     except InputError as exc:
         return list(exc.problems)
 

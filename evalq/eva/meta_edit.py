@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from evalq.definitions.files import shown
 from evalq.definitions.yaml_text import load_yaml
@@ -42,18 +43,34 @@ def changed(content: bytes, values: Mapping[str, str], *, file: str) -> bytes:
             lines = _with_line(lines, f"{key}: {value}".encode())
     after = b"".join(lines)
     # Read again: YAML has more ways to write a value than this knows.
-    if load_yaml(after.decode("utf-8-sig"), file).value != {**located.value, **values}:
+    if _value_of(after) != {**located.value, **values}:
         raise InputError(Problem("its values cannot be changed in place", _REMEDY, file))
     return after
+
+
+def _value_of(content: bytes) -> Any:
+    try:
+        return load_yaml(content.decode("utf-8-sig"), "").value
+    except InputError:
+        return None
 
 
 def _with_value(line: bytes, value: str, file: str) -> bytes:
     found = _LINE.fullmatch(line.removeprefix(b"\xef\xbb\xbf"))
     if not found:
         raise InputError(Problem("its values cannot be changed in place", _REMEDY, file))
-    quote = found["quote"] or b""
+    quote, key = found["quote"] or b"", found["key"]
     mark = line[: len(line) - len(found[0])]
-    return mark + found["key"] + quote + value.encode() + quote + found["rest"] + found["end"]
+    return (
+        mark
+        + key
+        + (b" " if key.endswith(b":") else b"")
+        + quote
+        + value.encode()
+        + quote
+        + found["rest"]
+        + found["end"]
+    )
 
 
 def _with_line(lines: list[bytes], line: bytes) -> list[bytes]:

@@ -4,6 +4,7 @@ from evalq.fsck import repairs
 from evalq.fsck.agreement import find_wrong_kappas
 from evalq.fsck.finding import Check, rows_of
 from evalq.fsck.holdout_logs import find_broken_logs
+from evalq.fsck.reviews import find_stale_reviews
 
 _BAKEOFF = "bake-off {bakeoff_id}"
 _RUN = "run {id} ({judge})"
@@ -111,6 +112,13 @@ CHECKS: dict[str, Check] = {
         _DAY,
         "{usd} spent and reserved, the cap is {cap_usd}",
         "no repair: nothing is called until tomorrow (UTC), unless the cap was lowered and is raised again",
+    ),
+    "reviews": Check(
+        find_stale_reviews,
+        "item {token} ({case_id})",
+        "{found}",
+        "would grade it by its reviews",
+        repairs.regrade_reviews,
     ),
     "early": Check(
         rows_of("early_eval_runs"),

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalq.conclusion import conclude, conclude_paused
+from evalq import reviewed
+from evalq.conclusion import conclude, conclude_again, conclude_paused
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Connection, Database, Row
 
@@ -86,6 +87,13 @@ def recompute_spending(db: Database, bakeoff_id: int, keys: Sequence[int]) -> No
         tx.run("open_spending")
         tx.rows("lock_spending")
         tx.run("recompute_spending")
+
+
+def regrade_reviews(db: Database, bakeoff_id: int, item_ids: Sequence[int]) -> None:
+    """Grades, outcomes and rows follow from what people said."""
+    with db.transaction() as tx:
+        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
+        conclude_again(tx, bakeoff_id, reviewed.regrade(tx, item_ids))
 
 
 def redo_runs(db: Database, bakeoff_id: int, run_ids: Sequence[int]) -> None:

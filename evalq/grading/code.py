@@ -35,7 +35,8 @@ def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], Prog
 
 def program_of(grader: FunctionOutput, answer: str) -> Program | None:
     """What is to be run for this answer: its code and the cases' arguments, never what they expect."""
-    assert grader.function_name is not None
+    assert grader.function_name is not None, "for_case comes first"
+    assert grader.test_cases, "for_case comes first"
     source = extract_code(answer, grader.function_name)
     calls = tuple(Call(tuple(case.args), case.kwargs) for case in grader.test_cases)
     return Program(source, grader.function_name, calls, grader.timeout_per_case) if source.strip() else None

@@ -74,12 +74,13 @@ def _joined(blocks: Sequence[str], name: str) -> str:
     main = next((at for at in reversed(range(len(blocks))) if _defines(blocks[at], name)), None)
     if main is None:
         return "\n\n".join(blocks)
+    words = set(re.findall(r"\w+", blocks[main]))
     kept = [
         block
         for at, block in enumerate(blocks)
         if at == main
         or (at < main and _is_support(block) and not _defines(block, name))
-        or (at > main and _is_needed(block, blocks[main]))
+        or (at > main and _is_needed(block, words))
     ]
     return "\n\n".join(kept)
 
@@ -98,10 +99,10 @@ def _is_support(block: str) -> bool:
     )
 
 
-def _is_needed(block: str, main: str) -> bool:
-    """True for a later block that defines what the main one uses."""
-    names = re.findall(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)", block, re.MULTILINE)[:100]
-    return _is_support(block) and any(re.search(rf"\b{re.escape(name)}\b", main) for name in names)
+def _is_needed(block: str, words: set[str]) -> bool:
+    """True for a later block that defines what the main one, in these words, uses."""
+    names = re.findall(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)", block, re.MULTILINE)
+    return _is_support(block) and not words.isdisjoint(names)
 
 
 def _without_words(text: str) -> str:

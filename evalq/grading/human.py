@@ -179,7 +179,8 @@ def _ranking_marks(scale: RankingScale, ratings: Sequence[Values]) -> tuple[Mark
     for mean in means:
         rank = 1 + sum(other < mean for other in means)
         reason = f"rank {rank} of {n} answers (mean {mean:.4g} of {_reviews(len(ratings))})"
-        marks.append(Mark(rank <= scale.pass_rank, (n - mean) / (n - 1), reason))
+        score = (n - mean) / (n - 1) if n > 1 else 1.0
+        marks.append(Mark(rank <= scale.pass_rank, score, reason))
     return tuple(marks)
 
 

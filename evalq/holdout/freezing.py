@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evalq.commit import commit_sha
 from evalq.definitions.files import file_sha256, load_evalset
-from evalq.definitions.lookup import find_evalset, list_evalsets, list_tasks
+from evalq.definitions.lookup import find_evalset, task_of_set
 from evalq.errors import InputError, Problem
 from evalq.holdout import ledger
 from evalq.holdout.entries import Entry
@@ -28,9 +28,13 @@ class Frozen:
 
 def freeze(db: Database, root: Path, *, name: str, task: str | None, reason: str | None = None) -> Frozen:
     """Write a set's hash into the log; of a set that changed since it was hashed only with a reason."""
-    task_name = task or _task_of(name, root)
+    task_name = task or task_of_set(name, root)
     path = find_evalset(name, task_name, root)
-    evalset = load_evalset(path).evalset
+    loaded = load_evalset(path)
+    evalset = loaded.evalset
+    if loaded.n_drafts:
+        remedy = "accept or remove them while the set has another name than holdout-…"
+        raise InputError(Problem(f"{loaded.n_drafts} of its cases are drafts", remedy, loaded.file))
     if not is_holdout(evalset.name):
         remedy = f"rename it to holdout-{evalset.name} first"
         raise InputError(Problem(f"{evalset.name!r} is no holdout, so nothing would guard it", remedy))
@@ -55,15 +59,3 @@ def _is_frozen(db: Database, task: str, eval_set: str, sha256: str) -> bool:
     history = ledger.read_history(db, task)
     freezes = [entry for entry in history.entries if entry.kind == "freeze" and entry.eval_set == eval_set]
     return bool(freezes) and freezes[-1].set_sha256 == sha256
-
-
-def _task_of(name: str, root: Path) -> str:
-    """The task whose set is meant: by its folder, or as the only one with a set of that name."""
-    path = Path(name)
-    if path.exists():
-        return path.resolve().parent.name
-    tasks = [task for task in list_tasks(root) if name in list_evalsets(task, root)]
-    if len(tasks) == 1:
-        return tasks[0]
-    remedy = f"name one of {', '.join(tasks)} with --task" if tasks else "name its task with --task"
-    raise InputError(Problem(f"{len(tasks) or 'no'} tasks have a set {name!r}", remedy))

@@ -67,8 +67,8 @@ class PromptFolder:
 
 
 def is_prompt_folder(path: Path) -> bool:
-    """True for a folder that has a prompt's files."""
-    return path.is_dir() and (path / PROMPT).exists() and any((path / name).exists() for name in (META, EVAL))
+    """True for a folder that has a prompt and its exam."""
+    return all((path / name).exists() for name in (PROMPT, EVAL))
 
 
 def find_prompt(path: Path, root: Path) -> PromptFolder:

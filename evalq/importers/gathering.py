@@ -29,5 +29,5 @@ def each_made(make: Callable[[Part], Made], parts: Iterable[Part]) -> list[Made]
         except InputError as exc:
             problems += exc.problems
     if problems:
-        raise InputError(*cut(problems))
+        raise InputError(*cut(list(dict.fromkeys(problems))))
     return made

@@ -176,13 +176,13 @@ def fill_tmp(_bait: Bait) -> int:
 
 
 def kill_parent(bait: Bait, is_honest: bool) -> str:
-    """Kill the one that started this, the first process, one outside, and everyone."""
+    """Kill one outside, the one that started this, and everyone, by every signal there is."""
     if is_honest:
         return "alive"
     if os.getppid() != 1:  # outside, where "everyone" would be the user's whole session
         return "not in a pid namespace"
-    for victim in (bait["decoy"], os.getppid(), 1, -1):
-        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
+    for victim in (bait["decoy"], os.getppid(), -1):
+        for number in signal.valid_signals():
             with suppress(OSError):
                 os.kill(victim, number)
     return "killed"

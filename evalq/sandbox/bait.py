@@ -22,7 +22,7 @@ class Bait:
     secret: str
     folder: Path
     ports: tuple[int, int]
-    abstract: str
+    name: str
     decoy: "subprocess.Popen[bytes]"
     listeners: tuple[socket.socket, ...]
 
@@ -33,7 +33,7 @@ class Bait:
             "home": str(Path.home()),
             "folder": str(self.folder),
             "ports": list(self.ports),
-            "abstract": self.abstract,
+            "abstract": self.name,
             "decoy": self.decoy.pid,
             "token": token,
         }
@@ -57,20 +57,21 @@ class Bait:
                 found.append(str(folder))
         return found
 
-    def left_processes(self, token: str) -> list[int]:
-        """The processes of this machine that carry the token on their command line."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if token.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-        return found
+
+def processes_with(token: str) -> list[int]:
+    """The processes of this machine that carry the token on their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if token.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 @contextlib.contextmanager
 def laid_bait(ports: Sequence[int] = ()) -> Iterator[Bait]:
     """Bait for a while; `ports` on loopback to try instead of listeners of our own."""
-    secret, abstract = secrets.token_hex(16), f"evalq-canary-{secrets.token_hex(8)}"
+    secret, name = secrets.token_hex(16), f"evalq-canary-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evalq-bait-")))
         folder.chmod(0o777)
@@ -78,10 +79,10 @@ def laid_bait(ports: Sequence[int] = ()) -> Iterator[Bait]:
         (folder / "secret").chmod(0o644)
         listeners = [_listening(stack, socket.AF_INET, ("127.0.0.1", 0)) for _ in range(2)]
         first, second = ports or [listener.getsockname()[1] for listener in listeners]
-        listeners.append(_listening(stack, socket.AF_UNIX, "\0" + abstract))
+        listeners.append(_listening(stack, socket.AF_UNIX, "\0" + name))
         decoy = stack.enter_context(_decoy())
         stack.enter_context(_variable(secret))
-        yield Bait(secret, folder, (first, second), abstract, decoy, tuple(listeners))
+        yield Bait(secret, folder, (first, second), name, decoy, tuple(listeners))
 
 
 def _listening(stack: contextlib.ExitStack, family: int, address: Any) -> socket.socket:

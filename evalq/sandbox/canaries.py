@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from evalq.errors import UngradableAnswer
-from evalq.sandbox.bait import Bait, laid_bait
+from evalq.sandbox.bait import Bait, laid_bait, processes_with
 from evalq.sandbox.interpreter import interpreter
 from evalq.sandbox.program import Call, CallResult, Program, ProgramRun
 
@@ -87,7 +87,7 @@ def check_ordinary_code(run: Run) -> str:
 
 def try_escape(escape: Escape, bait: Bait, run: Run) -> Finding:
     """Try one escape."""
-    token = f"evalq-canary-{secrets.token_hex(8)}"
+    token = f"{bait.name}-{secrets.token_hex(8)}"
     told = bait.described(token)
     calls = (Call((told, False)), Call((told, True))) if escape.is_followed else (Call((told,)),)
     started = time.monotonic()
@@ -157,11 +157,12 @@ def _was_stopped_in_time(traces: Traces) -> bool:
 
 
 def _left_no_process(traces: Traces) -> bool:
-    return traces.first.value == "left" and not traces.bait.left_processes(traces.token)
+    return traces.first.value == "left" and not processes_with(traces.token)
 
 
 def _left_no_file(traces: Traces) -> bool:
-    return traces.first.value == [] and not traces.bait.left_files(traces.token)
+    """None outside, that is: what it says it wrote may lie in a /tmp of its own."""
+    return traces.first.end == "returned" and not traces.bait.left_files(traces.token)
 
 
 def _killed_no_one(traces: Traces) -> bool:
@@ -191,7 +192,7 @@ ESCAPES: tuple[Escape, ...] = (
     Escape("filling tmp", "write 128 MB to /tmp", "fill_tmp", _at_most(_MOST_TMP_MB)),
     Escape(
         "kill of the parent",
-        "kill parent, process 1, one outside, all",
+        "kill it, one outside, all, by every signal",
         "kill_parent",
         _killed_no_one,
         is_followed=True,

@@ -1,11 +1,11 @@
 """What goes into the sandbox, and how its answer is read: bounded, behind a nonce, never believed too much.
 
-What could forging gain? All that comes out is a claim of the code under test about its own calls. The process
-of a call can say what it likes about that call: that is its answer, and it is compared outside with an expected
-value that never went in. It cannot speak for another call or for the whole run: it has neither the supervisor's
-descriptors nor the nonce, which is read when it is dead. Were it to have both, it could pass off a late answer
-as one in time, and still not know what is expected. Another program's results are out of its reach: each
-program has a sandbox and a nonce of its own.
+What could forging gain? All that comes out is a claim of the code under test about its own calls. The
+process of a call can say what it likes about that call: that is its answer, compared outside with an
+expected value that never went in. It cannot speak for another call or for the whole run: it has neither the
+supervisor's descriptors nor the nonce, which is read when it is dead. Were it to have both, it could pass off
+a late answer as one in time, and still not know what is expected. Another program's results are out of its
+reach: each program has a sandbox and a nonce of its own.
 """
 
 import binascii

@@ -24,7 +24,7 @@ from evalq.sandbox.seccomp import filter_program
 _START_S = 15.0
 _START_TRIES = 3
 _PAUSE_S = 0.2
-_MARGIN_S = 0.5
+_MARGIN_S = 3.0
 
 
 def run(
@@ -36,8 +36,8 @@ def run(
 ) -> ProgramRun:
     """Make the program's calls and say what came of each; whatever the code does is a result.
 
-    Raises UngradableAnswer when the sandbox could not be set up, or broke: our fault, which says nothing of the
-    code. Refused: there is no bubblewrap on the PATH of `environ`; nothing of that goes inside.
+    Raises UngradableAnswer when the sandbox could not be set up, or broke: our fault, and no word
+    about the code. Refused: there is no bubblewrap on the PATH of `environ`; nothing of that goes inside.
     """
     reason = ""
     for attempt in range(_START_TRIES):

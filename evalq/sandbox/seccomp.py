@@ -20,6 +20,13 @@ _DENIED: dict[str, tuple[int, int]] = {
     "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
+    # The supervisor's share of the processor: it must come to its turn to end a call.
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
     # Memory that RLIMIT_AS does not count once it is not mapped.
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
@@ -54,6 +61,7 @@ _DENIED: dict[str, tuple[int, int]] = {
     "io_uring_register": (427, 427),
     "syslog": (103, 116),
 }
+_PRLIMIT = (302, 261)
 _CLONE = (56, 220)
 _CLONE3 = 435
 _NEW_NAMESPACES = 0x7E02_0000  # CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET
@@ -100,11 +108,16 @@ def _steps(column: int, architecture: int) -> Iterator[_Step]:
     # Its flags lie in memory, where no filter can look; libc falls back to clone.
     yield _Step(_IF_EQUAL, _CLONE3, if_true="missing")
     yield _Step(_IF_EQUAL, _CLONE[column], if_true="clone")
+    yield _Step(_IF_EQUAL, _PRLIMIT[column], if_true="prlimit")
     for numbers in _DENIED.values():
         yield _Step(_IF_EQUAL, numbers[column], if_true="refuse")
     yield _Step(_RETURN, _ALLOW)
     yield _Step(_LOAD, _FIRST_ARGUMENT, label="clone")
     yield _Step(_IF_ANY_BIT, _NEW_NAMESPACES, if_true="refuse")
+    yield _Step(_RETURN, _ALLOW)
+    # One's own limits, as process 0, and no one else's: the supervisor could be left without descriptors.
+    yield _Step(_LOAD, _FIRST_ARGUMENT, label="prlimit")
+    yield _Step(_IF_EQUAL, 0, if_false="refuse")
     yield _Step(_RETURN, _ALLOW)
     yield _Step(_RETURN, _ERRNO | EPERM, label="refuse")
     yield _Step(_RETURN, _ERRNO | ENOSYS, label="missing")

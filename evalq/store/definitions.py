@@ -3,7 +3,6 @@
 import hashlib
 import json
 from functools import lru_cache
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -28,14 +27,24 @@ def evalset_sha(evalset: EvalSet) -> str:
     return digest.hexdigest()
 
 
+def task_sha(task: TaskConfig) -> str:
+    """The identity of a task: all it says."""
+    return _sha("task", _text(task))
+
+
+def judge_sha(judge: JudgeConfig) -> str:
+    """The identity of a judge: all it says."""
+    return _sha("judge", _text(judge))
+
+
 def add_task(tx: Connection, task: TaskConfig) -> str:
     """Keep a task, return its hash."""
-    return _add(tx, kind="task", name=task.name, body=task.model_dump(mode="json"))
+    return _add(tx, kind="task", name=task.name, text=_text(task))
 
 
 def add_judge(tx: Connection, judge: JudgeConfig) -> str:
     """Keep a judge, return its hash. A judge names the variable of its key, never the key."""
-    return _add(tx, kind="judge", name=judge.name, body=judge.model_dump(mode="json"))
+    return _add(tx, kind="judge", name=judge.name, text=_text(judge))
 
 
 def add_evalset(tx: Connection, evalset: EvalSet) -> str:
@@ -48,11 +57,18 @@ def add_evalset(tx: Connection, evalset: EvalSet) -> str:
     return sha
 
 
-def _add(tx: Connection, *, kind: str, name: str, body: dict[str, Any]) -> str:
-    text = json.dumps(body, ensure_ascii=False)
-    sha = hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
+def _add(tx: Connection, *, kind: str, name: str, text: str) -> str:
+    sha = _sha(kind, text)
     tx.row("add_definition", sha256=sha, kind=kind, name=name, body=text)
     return sha
+
+
+def _text(definition: TaskConfig | JudgeConfig) -> str:
+    return json.dumps(definition.model_dump(mode="json"), ensure_ascii=False)
+
+
+def _sha(kind: str, text: str) -> str:
+    return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
 
 
 class Snapshots:

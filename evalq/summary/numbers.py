@@ -48,7 +48,7 @@ def summarise(
         calls=_calls(evidence),
         runs=tuple(results),
         comparisons=tuple(comparisons(found, ranking)),
-        kappa=tuple(agreements({judge: votes(passed[judge]) for judge in ranking}, vendors)),
+        kappa=tuple(agreements(_votes(passed, ranking), vendors)),
         warnings=tuple(warnings(bakeoff, runs, results)),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
@@ -104,6 +104,15 @@ def _latencies(outcomes: Sequence[OutcomeRow]) -> dict[str, int | None]:
     """Half of the answers, and nineteen of twenty, took no longer."""
     known = [row.latency_ms for row in outcomes if row.latency_ms is not None]
     return {f"p{place}_latency_ms": latency_quantile(known, place / 100) for place in (50, 95)}
+
+
+def _votes(
+    passed: Mapping[str, Sequence[float | None]], ranking: Sequence[str]
+) -> dict[str, list[bool | None]]:
+    """The votes of judges that have any; one all of whose answers wait for people agrees with nobody yet."""
+    return {
+        judge: votes(passed[judge]) for judge in ranking if any(share is not None for share in passed[judge])
+    }
 
 
 def _by_run(outcomes: Sequence[OutcomeRow]) -> defaultdict[int, list[OutcomeRow]]:

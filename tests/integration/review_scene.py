@@ -71,8 +71,7 @@ def end(db: Database, task: TaskConfig, job_id: int, *others: Grade, state: Any 
 
 
 def job_ids(db: Database, bakeoff_id: int) -> list[int]:
-    rows = [row for row in db.rows("labelled_answers", bakeoff_id=bakeoff_id)]
-    return sorted(row["job_id"] for row in rows)
+    return sorted(row["job_id"] for row in db.rows("labelled_answers", bakeoff_id=bakeoff_id))
 
 
 def conclude_all(db: Database, bakeoff_id: int) -> None:

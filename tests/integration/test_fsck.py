@@ -317,7 +317,8 @@ def test_an_empty_database_has_no_findings(db: Database) -> None:
 
 def test_every_repair_is_tried_below() -> None:
     repairable = {name for name, rule in CHECKS.items() if rule.repair}
-    assert {name for name, *_ in BREAKS} == repairable
+    elsewhere = {"reviews"}  # test_review_fsck.py
+    assert {name for name, *_ in BREAKS} | elsewhere == repairable
 
 
 @broken

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-OURS = ("schema", "worker", "beat", "flower")
+OURS = ("schema", "worker", "sandbox", "beat", "flower")
 REQUIRED = re.compile(r"\$\{([A-Z_]+):\?[^}]+\}")
 
 every_service = pytest.mark.parametrize("name", SERVICES)
@@ -82,13 +82,21 @@ def test_provider_keys_reach_the_workers_only() -> None:
     assert holders == {"worker"}
 
 
+def test_code_is_run_by_a_worker_of_its_own() -> None:
+    assert command("sandbox") == "evalq worker --sandbox"
+    assert SERVICES["sandbox"]["init"] is True  # killed programs leave orphans, which somebody must bury
+    lifted = [name for name in SERVICES if "seccomp:unconfined" in SERVICES[name].get("security_opt", [])]
+    assert lifted == ["sandbox"]
+    assert "bubblewrap" in DOCKERFILE
+
+
 def test_a_worker_has_time_to_bring_its_calls_home() -> None:
     assert SERVICES["worker"]["stop_grace_period"] == "2m"
     assert SERVICES["worker"]["init"] is True
 
 
 def test_nothing_of_ours_starts_before_the_schema_and_the_broker() -> None:
-    for name in ("worker", "beat", "flower"):
+    for name in ("worker", "sandbox", "beat", "flower"):
         waits = {service: how["condition"] for service, how in SERVICES[name]["depends_on"].items()}
         assert waits == {"schema": "service_completed_successfully", "valkey": "service_healthy"}
     assert SERVICES["schema"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}

@@ -69,7 +69,7 @@ def planned(tmp_path: Path, *graders: dict[str, Any], judges: str = "sim-grok-4.
 def test_an_opponent_must_be_on_trial_too(tmp_path: Path) -> None:
     pairwise = {"type": "pairwise", "against": "sim-opus-4.7"}
     assert planned(tmp_path, pairwise).graders[""].name == "sim-grader"
-    with pytest.raises(InputError, match="'sim-opus-4.7', which is not among the judges"):
+    with pytest.raises(InputError, match=r"'sim-opus-4\.7', which is not among the judges"):
         planned(tmp_path, pairwise, judges="sim-grok-4.3")
 
 

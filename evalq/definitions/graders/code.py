@@ -103,9 +103,8 @@ class FunctionOutput(Grader):
             added = FunctionOutput.model_validate({"type": self.type, **own})
         except ValidationError as exc:
             first = exc.errors()[0]
-            raise ValueError(
-                f"expected.{'.'.join(map(str, first['loc']))}: {first['msg']}; change it"
-            ) from exc
+            message = first["msg"].removeprefix("Value error, ")
+            raise ValueError(f"expected.{'.'.join(map(str, first['loc']))}: {message}") from exc
         function_name = self.function_name or added.function_name
         test_cases = [*self.test_cases, *added.test_cases]
         if function_name is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _USUAL = "a fitting answer"
+_MOST_WORDS = 10_000
 _LITERAL = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[^\w\s])+")
 """A pattern that means itself."""
 
@@ -15,7 +16,7 @@ def satisfying_text(graders: Iterable[Any]) -> str:
     texts = dict.fromkeys(text for grader in listed for text in _wanted(grader))
     text = " ".join(texts) or _USUAL
     words = max((grader.value for grader in listed if grader.type in ("min_tokens", "min_words")), default=0)
-    return " ".join([text, *["and"] * (words - len(text.split()))])
+    return " ".join([text, *["and"] * (min(words, _MOST_WORDS) - len(text.split()))])
 
 
 def _wanted(grader: Any) -> list[str]:

@@ -3,23 +3,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evalq.catalogue import catalogue
-from evalq.definitions import scaffold
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.scaffold import draft, write_new
 from evalq.definitions.survey import Survey, survey
-from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError
-
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
-numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-words = st.sampled_from(
-    ["no", "1e3", "0o17", "007", ".inf", "12:30:45", "~", "true", "-", "&a", "\n a", "# x"]
-)
 
 
 def drafted(tmp_path: Path, name: str, text: str) -> tuple[Path, Survey]:
@@ -117,9 +106,3 @@ def test_nothing_is_written_where_one_file_is_taken(tmp_path: Path, taken: str) 
     with pytest.raises(InputError, match="is already there; take another name"):
         write_new(draft("mine").files, tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / taken]
-
-
-@given(st.dictionaries(texts | words, texts | words | numbers | st.none() | st.booleans() | st.lists(words)))
-def test_every_value_survives_the_way_through_yaml(inputs: dict[str, Any]) -> None:
-    text = yaml.dump(inputs, Dumper=scaffold._Dumper, allow_unicode=True, sort_keys=False, width=100)
-    assert load_yaml(text, "f.yaml").value == inputs

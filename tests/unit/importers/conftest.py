@@ -1,44 +1,60 @@
-"""Eval files written by the tests, and read as suites."""
+"""Makes prompt folders: a good one, with whatever a test writes over it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evalq.errors import InputError
-from evalq.importers.suite import Suite, read_suite
-
-Write = Callable[..., Path]
+META = """\
+id: tidy
+title: Tidy
+summary: Tidies a function.
+status: draft
+version: 1.0
+created: 2026-01-01
+updated: 2026-01-02
+inputs:
+  - {name: source, required: true}
+  - {name: limits}
+description: Tidies one function. Use when asked to tidy.
+triggers: [tidy this]
+not_for: [explaining code]
+"""
+PROMPT = "<prompt>\n{{source}}\nLimits: {{limits}}\n</prompt>\n"
+EVAL = """\
+defaults: {model: claude-opus-4-7, timeout_s: 60}
+cases:
+  - name: happy
+    inputs_from: examples/happy
+    assert:
+      - contains: "<diff>"
+      - max_tokens: 2000
+    rubric: Score the diff from 1 to 5.
+    judge: {model: claude-haiku-4-5-20251001, pass_threshold: 3}
+  - name: empty
+    inputs: {source: "", limits: none}
+    assert:
+      - contains: nothing
+triggering:
+  judge: {model: claude-haiku-4-5-20251001}
+  should_match: [tidy foo.py]
+  should_not_match: [explain foo.py]
+"""
+INPUTS = "source: |\n  def f(): pass\n"
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Writes a file of the suite's folder: text as it is, anything else as JSON, which is YAML too."""
+def new_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes `prompts/NAME` in a repository of its own, with other contents for some files."""
+    monkeypatch.chdir(tmp_path)
 
-    def write_file(name: str, content: Any) -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), "utf-8")
-        return path
+    def write(name: str = "tidy", **contents: str) -> Path:
+        folder = tmp_path / "prompts" / name
+        (folder / "examples/happy").mkdir(parents=True)
+        files = {"meta": META.replace("id: tidy", f"id: {name}"), "prompt": PROMPT, "eval": EVAL}
+        for part, text in {**files, **contents}.items():
+            (folder / f"{part}.{'xml' if part == 'prompt' else 'yml'}").write_text(text, "utf-8")
+        (folder / "examples/happy/inputs.yml").write_text(INPUTS, "utf-8")
+        return folder.relative_to(tmp_path)
 
-    return write_file
-
-
-@pytest.fixture
-def read(write: Write) -> Callable[..., Suite]:
-    """Reads what would stand in a file."""
-    return lambda content, name="evals.yaml", **values: read_suite(write(name, content), values)
-
-
-@pytest.fixture
-def refused(write: Write) -> Callable[..., list[str]]:
-    """What is said of a file that cannot be read."""
-
-    def refuse(content: Any, name: str = "evals.yaml") -> list[str]:
-        with pytest.raises(InputError) as caught:
-            read_suite(write(name, content))
-        return [str(problem) for problem in caught.value.problems]
-
-    return refuse
+    return write

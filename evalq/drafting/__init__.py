@@ -1,0 +1,1 @@
+"""Drafting: a model writes cases stratum by stratum; people edit and accept them before they count."""

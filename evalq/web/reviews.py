@@ -1,0 +1,165 @@
+"""Review over HTTP: the next item, a rating, its withdrawal and the status, as JSON and nothing else."""
+
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio.from_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from evalq.definitions.json_text import load_json
+from evalq.errors import EvalqError, InputError, Refused, Unreachable
+from evalq.reviewing import Given, next_item, rate, status, undo
+from evalq.reviewing.rating import find_item
+from evalq.store import bakeoffs
+from evalq.store.database import Database
+
+MAX_BODY_BYTES = 64 * 1024
+
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_BODY_KEYS = {"reviewer", "rating", "comment", "adjudicate"}
+
+Handler = Callable[[Request], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Door:
+    """Who may come in: whoever knows the token, by one of the names the server has.
+
+    The names keep out pages of other origins that were made to resolve to this address.
+    """
+
+    token: str | None
+    hosts: frozenset[str]
+
+    def check(self, request: Request) -> None:
+        """Refuse a request under a foreign name, from a foreign page, or without the token."""
+        host = urlsplit(f"//{request.headers.get('host', '')}").hostname
+        if host not in self.hosts:
+            raise HTTPException(421, "this server does not go by that name; see --allow-host")
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).hostname not in self.hosts:
+            raise HTTPException(403, "a page from elsewhere may not ask")
+        if self.token is None:
+            return
+        sent = request.headers.get("authorization", "")
+        if not secrets.compare_digest(sent.encode(), f"Bearer {self.token}".encode()):
+            raise HTTPException(
+                401, "send the token: Authorization: Bearer …", {"www-authenticate": "Bearer"}
+            )
+
+
+def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> Starlette:
+    """The API over a database. Without a token anybody who reaches it may rate."""
+    door = Door(token, frozenset(host.lower().strip("[]") for host in hosts))
+
+    def route(path: str, method: str, handle: Callable[[Database, Request], Mapping[str, Any]]) -> Route:
+        def endpoint(request: Request) -> JSONResponse:
+            door.check(request)
+            return JSONResponse(handle(db, request), headers=_HEADERS)
+
+        return Route(path, endpoint, methods=[method])
+
+    return Starlette(
+        routes=[
+            route("/api/reviews/next", "GET", _next),
+            route("/api/reviews/status", "GET", _status),
+            route("/api/reviews/{item}", "POST", _rate),
+            route("/api/reviews/{item}", "DELETE", _undo),
+        ],
+        exception_handlers={HTTPException: _refuse, EvalqError: _explain, Exception: _apologise},
+    )
+
+
+def _next(db: Database, request: Request) -> Mapping[str, Any]:
+    asked = request.query_params
+    adjudicates = asked.get("adjudicate", "").lower() in ("1", "true", "yes")
+    offer = next_item(
+        db, _bakeoff(db, request), _reviewer(request), grader=asked.get("grader"), adjudicates=adjudicates
+    )
+    return offer.to_dict()
+
+
+def _rate(db: Database, request: Request) -> Mapping[str, Any]:
+    body = _body(request)
+    item = _item(db, request)
+    said, comment, adjudicates = body.get("rating"), body.get("comment", ""), body.get("adjudicate", False)
+    reviewer = body.get("reviewer", request.query_params.get("reviewer"))
+    if said is None or not isinstance(comment, str) or not isinstance(adjudicates, bool):
+        raise HTTPException(400, "send {reviewer, rating, comment, adjudicate}: rating is needed")
+    if not isinstance(reviewer, str):
+        raise HTTPException(400, "reviewer is missing; say who rates")
+    return rate(db, Given(item, reviewer, said, comment, adjudicates)).to_dict()
+
+
+def _undo(db: Database, request: Request) -> Mapping[str, Any]:
+    return undo(db, _reviewer(request), item=_item(db, request)).to_dict()
+
+
+def _status(db: Database, request: Request) -> Mapping[str, Any]:
+    bakeoff_id = _bakeoff(db, request)
+    return status(db, bakeoff_id if bakeoff_id is not None else bakeoffs.find(db, "last")).to_dict()
+
+
+def _item(db: Database, request: Request) -> str:
+    try:
+        return str(find_item(db, request.path_params["item"])["token"])
+    except InputError as exc:
+        raise HTTPException(404, str(exc)) from None
+
+
+def _reviewer(request: Request) -> str:
+    name = request.query_params.get("reviewer")
+    if name is None:
+        raise HTTPException(400, "reviewer is missing; add ?reviewer=NAME")
+    return name
+
+
+def _bakeoff(db: Database, request: Request) -> int | None:
+    name = request.query_params.get("bakeoff")
+    return bakeoffs.find(db, name) if name else None
+
+
+def _body(request: Request) -> Mapping[str, Any]:
+    """The JSON object of a request, of a size a rating can have."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "send JSON: Content-Type: application/json")
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal():
+        raise HTTPException(411, "say how long the body is: Content-Length")
+    if int(length[:10]) > MAX_BODY_BYTES:
+        raise HTTPException(413, f"a body of more than {MAX_BODY_BYTES} bytes")
+    # Endpoints run in threads; only the reading of what is still on its way belongs to the loop.
+    content: bytes = anyio.from_thread.run(request.body)
+    try:
+        value = load_json(content.decode("utf-8"), "the body").value
+    except UnicodeDecodeError:
+        raise HTTPException(400, "the body is not UTF-8") from None
+    if not isinstance(value, dict) or not value.keys() <= _BODY_KEYS:
+        raise HTTPException(400, f"send an object with {', '.join(sorted(_BODY_KEYS))}")
+    return value
+
+
+def _refuse(request: Request, exc: Exception) -> JSONResponse:
+    del request
+    assert isinstance(exc, HTTPException)
+    return JSONResponse({"error": exc.detail}, exc.status_code, {**_HEADERS, **(exc.headers or {})})
+
+
+def _explain(request: Request, exc: Exception) -> JSONResponse:
+    """What the sender can mend is 400, what others were faster with 409, a database that is away 503."""
+    del request
+    codes = {InputError: 400, Refused: 409, Unreachable: 503}
+    code = next((code for kind, code in codes.items() if isinstance(exc, kind)), 500)
+    return JSONResponse({"error": str(exc)}, code, _HEADERS)
+
+
+def _apologise(request: Request, exc: Exception) -> JSONResponse:
+    del request, exc
+    return JSONResponse({"error": "our own error; the log says more"}, 500, _HEADERS)

@@ -1,0 +1,91 @@
+"""The server that runs a web application of ours: on loopback with a token, unless told otherwise."""
+
+import secrets
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import uvicorn
+from starlette.applications import Starlette
+
+from evalq.errors import InputError, Problem, Refused
+from evalq.store.database import Database
+from evalq.web.reviews import review_app
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MIN_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Served:
+    """An application and the token it asks for; None for none."""
+
+    app: Starlette
+    token: str | None
+    is_new_token: bool
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A socket that listens."""
+
+    socket: socket.socket
+    address: str
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{host}:{self.socket.getsockname()[1]}"
+
+    def app(self, db: Database, *, token: str | None, hosts: Sequence[str], no_auth: bool) -> Served:
+        """The review API behind this socket; without a token given one is made up."""
+        if no_auth and not is_loopback(self.address):
+            raise Refused(
+                f"{self.address} is not loopback: whoever reaches it could rate; leave out --no-auth"
+            )
+        if token is not None and len(token) < _MIN_TOKEN:
+            raise InputError(
+                Problem("EVALQ_REVIEW_TOKEN is too short", f"take {_MIN_TOKEN} characters or more")
+            )
+        known = None if no_auth else token or secrets.token_urlsafe(24)
+        names = (*_LOOPBACK, self.address, *hosts)
+        return Served(review_app(db, token=known, hosts=names), known, known is not None and token is None)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+@contextmanager
+def listen(address: str, port: int) -> Iterator[Endpoint]:
+    """A socket on an address and port; 0 for any free one."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(place[:2], family=family)
+    except OSError as exc:
+        remedy = "choose another --port or --address"
+        raise InputError(Problem(f"cannot listen on {address}:{port}: {exc.strerror}", remedy)) from None
+    with listening:
+        yield Endpoint(listening, address)
+
+
+def serve(served: Served, endpoint: Endpoint) -> None:
+    """Run until Ctrl-C."""
+    config = uvicorn.Config(
+        served.app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        limit_concurrency=128,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=10,
+    )
+    uvicorn.Server(config).run(sockets=[endpoint.socket])

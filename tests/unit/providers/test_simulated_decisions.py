@@ -1,0 +1,88 @@
+"""Simulated judges decide in the form asked for, and pass the checks of a case when they are right."""
+
+from random import Random
+
+import pytest
+from pydantic import TypeAdapter
+
+from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders import Decision, GraderConfig
+from evalq.definitions.graders.satisfying import satisfying_text
+from evalq.definitions.task import TaskConfig
+from evalq.grading.marking import grade_answer
+from evalq.grading.subject import Subject
+from evalq.importers.triggering import Skill, choice_case, trigger_case, trigger_task
+from evalq.providers.simulated_answers import right_answer, wrong_answer
+from evalq.question import about
+from evalq.records import Completion
+
+TASK = trigger_task("t")
+SKILLS = [Skill("a", "does a"), Skill("b", "does b")]
+GRADERS: TypeAdapter[list[GraderConfig]] = TypeAdapter(list[GraderConfig])
+
+
+def passes(task: TaskConfig, case: EvalCase, answer: str) -> list[bool | None]:
+    subject = Subject(task, case, Completion("answered", answer))
+    return [grade.passed for grade in grade_answer(subject, None)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        trigger_case(SKILLS[0], "q", should_trigger=True),
+        trigger_case(SKILLS[0], "q", should_trigger=False),
+        choice_case(SKILLS, "q", right=["b"]),
+        choice_case(SKILLS, "q", right=["a", "none"]),
+    ],
+)
+def test_a_decision_is_right_or_wrong_by_design(case: EvalCase) -> None:
+    for seed in range(10):
+        rng = Random(seed)
+        assert passes(TASK, case, right_answer(about(TASK, case), rng)) == [True]
+        assert passes(TASK, case, wrong_answer(about(TASK, case), rng)) == [False]
+
+
+def graders(*fields: dict[str, object]) -> list[GraderConfig]:
+    return GRADERS.validate_python(list(fields))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"type": "contains", "value": "<diff>"},
+        {"type": "contains_all", "values": ["one", "two"]},
+        {"type": "contains_any", "values": ["one", "two"]},
+        {"type": "matches", "pattern": "^all good\\.$"},
+        {"type": "min_tokens", "value": 12},
+        {"type": "max_tokens", "value": 40},
+        {"type": "not_contains", "value": "sorry"},
+        {"type": "contains", "value": "sorry", "negate": True},
+    ],
+)
+def test_a_right_answer_passes_the_checks_of_a_case_that_says_no_more(check: dict[str, object]) -> None:
+    task = TaskConfig(name="t", system_prompt="", user_template="{q}")
+    case = EvalCase(id="c", inputs={"q": "q"}, graders=graders(check))
+    assert passes(task, case, right_answer(about(task, case), Random(1))) == [True]
+
+
+def test_all_that_is_looked_for_is_in_the_text() -> None:
+    listed = graders(
+        {"type": "contains", "value": "a"},
+        {"type": "contains_all", "values": ["b", "a"]},
+        {"type": "min_words", "value": 4},
+        {"type": "matches", "pattern": "[0-9]+"},
+    )
+    assert satisfying_text(listed) == "a b and and"
+    assert satisfying_text([Decision(type="decision")]) == "a fitting answer"
+
+
+def test_what_a_case_expects_goes_before_what_its_checks_look_for() -> None:
+    task = TaskConfig(name="t", system_prompt="", user_template="{q}")
+    case = EvalCase(
+        id="c",
+        inputs={"q": "q"},
+        expected={"answer": "own"},
+        graders=graders({"type": "contains", "value": "a"}),
+    )
+    assert about(task, case).expected == {"answer": "own"}
+    assert about(task, EvalCase(id="c", inputs={"q": "q"})).expected == {}
