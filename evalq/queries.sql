@@ -657,12 +657,16 @@ WHERE %(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s
 GROUP BY r.id HAVING count(j.id) <> r.n_jobs ORDER BY r.id;
 
 -- invented_verdicts --
--- fsck: passed or failed, and there is no answer that could have been graded.
+-- fsck: passed or failed, and there is no answer that could have been graded; silence is one where it was expected.
 SELECT r.bakeoff_id, j.id, r.judge, j.case_id, o.verdict, coalesce('is ' || k.state, 'is missing') AS answer
 FROM outcomes o JOIN jobs j ON j.id = o.job_id JOIN runs r ON r.id = j.run_id
 LEFT JOIN completions k ON k.job_id = o.job_id
 WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
-  AND j.state = 'done' AND o.verdict <> 'errored' AND k.state IS DISTINCT FROM 'answered' ORDER BY j.id;
+  AND j.state = 'done' AND o.verdict <> 'errored' AND k.state IS DISTINCT FROM 'answered'
+  AND NOT (coalesce(k.state, '') = 'empty' AND EXISTS (
+      SELECT 1 FROM bakeoffs b JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+      WHERE b.id = r.bakeoff_id AND c.body #>> '{expected,answer}' = ''))
+ORDER BY j.id;
 
 -- orphaned_calls --
 -- fsck: calls in flight for jobs that nobody holds.
