@@ -10,7 +10,9 @@ from evalq.cli.review import review
 from evalq.definitions.files import load_task
 from evalq.definitions.graders import Human
 
-TEXT = (Path(__file__).parents[2] / "docs" / "graders-people.md").read_text("utf-8")
+_, _, TEXT = (
+    (Path(__file__).parents[2] / "docs" / "graders.md").read_text("utf-8").partition("\n## Graders: people\n")
+)
 TASK = 'name: shown\nsystem_prompt: ""\nuser_template: "{message}"\n'
 
 
