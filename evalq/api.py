@@ -58,13 +58,16 @@ def bake_off(
     judges: Sequence[str] = (),
     scorer: ScorerMode | None = None,
     grader_model: str | None = None,
-    samples: int = 1,
+    samples: int | None = None,
     seed: int = 0,
     max_cost_usd: Decimal | float | str | None = None,
     final_decision: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BakeOff:
     """Run judges on a task and compare them; returns when the last answer is graded.
+
+    An `eval_set` in another format, such as a path to an EVAL.yaml, needs no task. Without `samples` each
+    case is answered once, or as often as such a file says.
 
     Plain and synchronous: usable in a notebook, with or without a running event loop. Settings come from the
     environment and evalq.yaml as for the command line; KeyboardInterrupt pauses the bake-off. A holdout is

@@ -21,7 +21,8 @@ from evalq.evidence import RunRow
 from evalq.grader_choice import choose_graders, named_models, refuse_absent_opponents
 from evalq.grading.human import refuse_unrankable
 from evalq.grading.judge_model import check_rubric
-from evalq.importers import Imported, recognise
+from evalq.importers import Imported, Importer, TriggerMode, recognise
+from evalq.importers.trigger_choice import refuse_mixture, trigger_mode_of
 from evalq.plan import Plan, accept_command, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, CiMethod, Progress
@@ -50,20 +51,23 @@ class Request:
     judges: Sequence[str] = ()
     scorer: ScorerMode | None = None
     grader_model: str | None = None
-    samples: int = 1
+    samples: int | None = None
+    """Answers per judge and case; None: as a file in another format says, else one."""
     seed: int = 0
     allow_unpriced: bool = False
     only_first_case: bool = False
     look: holdout.Purpose | None = None
     """Why a holdout may be looked at; final-decision or drift_check. Any other set needs no reason."""
+    trigger_mode: TriggerMode | None = None
+    """How it is decided whether a skill is used; None: as fits the judges."""
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     """Load and check everything, and price it; nothing is touched but files."""
     importer = recognise(Path(request.eval_set))
-    if importer is not None:
+    if importer is not None and not (importer.is_guess and request.task):
         _refuse_own_task(request)
-        return prepare_imported(importer.load(Path(request.eval_set), root), request, settings)
+        return prepare_imported(_imported(importer, request, settings, root), request, settings)
     task = apply_scorer(load_task(find_task(request.task, root)), request.scorer, request.grader_model)
     path = find_evalset(request.eval_set, task.name, root)
     whole = load_evalset(path)
@@ -85,7 +89,7 @@ def prepare_imported(imported: Imported, request: Request, settings: Settings) -
     wanted = replace(
         request,
         judges=request.judges or imported.judges,
-        samples=request.samples if request.samples > 1 else imported.samples,
+        samples=imported.samples if request.samples is None else request.samples,
     )
     return replace(_planned(imported, wanted, settings, known=known), warnings=imported.warnings)
 
@@ -116,6 +120,17 @@ def _planned(imported: Imported, request: Request, settings: Settings, *, known:
         seed=_seed(request),
         samples=_samples(request),
     )
+
+
+def _imported(importer: Importer, request: Request, settings: Settings, root: Path) -> Imported:
+    """The file as a task and cases; whether a skill is used is decided as its judges can show it."""
+    known = with_models(catalogue(settings.judges), request.judges)
+    judges = [known[name] for one in request.judges if (name := resolve(one, known)) is not None]
+    mode = request.trigger_mode or trigger_mode_of(judges)
+    imported = importer.load(Path(request.eval_set), root, trigger_mode=mode)
+    if request.trigger_mode is None:
+        refuse_mixture(judges, imported.evalset.cases)
+    return imported
 
 
 def _refuse_own_task(request: Request) -> None:
@@ -331,9 +346,10 @@ def _set_daily_caps(session: Session) -> None:
 
 
 def _samples(request: Request) -> int:
-    if not 1 <= request.samples <= 1000:
-        raise InputError(Problem(f"--samples {request.samples} is out of range", "give 1 to 1000"))
-    return request.samples
+    samples = 1 if request.samples is None else request.samples
+    if not 1 <= samples <= 1000:
+        raise InputError(Problem(f"--samples {samples} is out of range", "give 1 to 1000"))
+    return samples
 
 
 def _seed(request: Request) -> int:

@@ -183,7 +183,7 @@ def _bake_off(rest: Sequence[Entry], cap_usd: Decimal | None) -> str:
         "--judges": ",".join(like.judges),
         "--scorer": like.scorer,
         "--grader-model": like.grader_model,
-        "--samples": like.samples if like.samples > 1 else None,
+        "--samples": like.samples if (like.samples or 1) > 1 else None,
         "--seed": like.seed or None,
         "--max-cost-usd": None if cap_usd is None else plain(cap_usd),
     }

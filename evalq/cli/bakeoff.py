@@ -24,14 +24,24 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--eval-set",
     help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
-    "Default: the task's first that is no holdout. An eva prompt's folder or eval.yml needs no --task.",
+    "Default: the task's first that is no holdout. A file in another format (EVAL.yaml, evals.json, "
+    "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task.",
 )
 @click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
 )
 @click.option("--grader-model", help="The judge that grades, for llm_judge; default: the task's own.")
-@click.option("--samples", type=int, default=1, show_default=True, help="Answers per judge and case.")
+@click.option(
+    "--samples",
+    type=int,
+    help="Answers per judge and case; default: 1, or what a set in another format says.",
+)
+@click.option(
+    "--trigger-mode",
+    type=click.Choice(["tool_calls", "description"]),
+    help="How to decide whether a judge would use a skill; default: as the judges can show it.",
+)
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Order of the cases, and simulated answers."
 )
@@ -56,7 +66,8 @@ def bake_off(
     judges: str,
     scorer: Any,
     grader_model: str | None,
-    samples: int,
+    samples: int | None,
+    trigger_mode: Any,
     seed: int,
     look: Any,
     allow_unpriced: bool,
@@ -78,7 +89,7 @@ def bake_off(
     is_own_task = not (task or all_tasks) and _brings_task(eval_set)
     names = [""] if is_own_task else named_tasks(task, all_tasks=all_tasks)
     asked = Request(names[0], eval_set or "", options.names(judges), scorer, grader_model, samples, seed)
-    request = replace(asked, allow_unpriced=allow_unpriced, look=look)
+    request = replace(asked, allow_unpriced=allow_unpriced, look=look, trigger_mode=trigger_mode)
     if all_tasks or len(names) > 1:
         _refuse_other_ci(ci)
         return run_tasks(names, eval_set, request, **how)
@@ -125,6 +136,7 @@ def _run(
     from evalq.cli.following import Screen, follow_to_end, say_detached
     from evalq.cli.looking import say_look, warn_of_looks
     from evalq.plan import refuse_over_cap
+    from evalq.reports.text import clean
     from evalq.session import open_session
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
@@ -133,7 +145,7 @@ def _run(
     screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
     click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
     for warning in plan.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {clean(warning)}", err=True)
     say_drafts([plan])
     say_look(plan)
     warn_of_own_graders(plan)

@@ -58,11 +58,13 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     found = survey([path for path in paths if path not in foreign], root)
     for path, importer in foreign.items():
         problems = importer.problems(path, root)
-        cases = 0 if problems else len(importer.load(path, root).evalset.cases)
+        imported = None if problems else importer.load(path, root)
+        for warning in imported.warnings if imported else ():
+            click.echo(f"warning: {clean(warning)}", err=True)
         found = Survey(
             found.tasks,
             found.evalsets + 1,
-            found.cases + cases,
+            found.cases + (len(imported.evalset.cases) if imported else 0),
             tuple(dict.fromkeys((*found.problems, *problems))),
         )
     return found

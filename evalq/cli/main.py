@@ -48,6 +48,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Turn an EVAL.yaml of agentv into the evals.json of skill-creator.",
     ),
     "eva": ("evalq.cli.eva:eva", "Evaluate, examine and promote prompts kept in eva's folders."),
+    "import": (
+        "evalq.cli.importing:import_",
+        "Write an EVAL.yaml, evals.json or promptfoo file as a task and an evalset.",
+    ),
     "triggers": ("evalq.cli.triggers:triggers", "Measure which requests load a skill, and which of several."),
     "judges": ("evalq.cli.judges:judges", "List the judges one can name."),
     "keys": ("evalq.cli.keys:keys", "Keep provider keys in a file only you can read."),

@@ -23,9 +23,14 @@ def evalset_yaml(evalset: EvalSet, file: str, *, named: bool = True) -> str:
     """An evalset as YAML; InputError when that would be more than the loader takes."""
     document = _document(evalset, named=named)
     check_size(json.dumps(document), file)  # before the dump, which takes a second per megabyte
-    text = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
+    text = yaml_of(document)
     load_yaml(text, file)
     return text
+
+
+def yaml_of(document: Any) -> str:
+    """A value as YAML that our own reading takes for the same value."""
+    return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
 
 
 def evalset_text(evalset: EvalSet, path: Path) -> str:
@@ -135,7 +140,12 @@ _RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Puts in quotes what our own reading of plain words would not take for text."""
+    """Puts in quotes what our own reading of plain words would not take for text, and writes no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """A value that stands in two places is written in both: our own reading refuses aliases."""
+        del data
+        return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

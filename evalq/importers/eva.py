@@ -25,7 +25,7 @@ from evalq.importers.eva_prompt import (
     unfilled,
 )
 from evalq.importers.gathering import each_made, gathered
-from evalq.importers.imported import Imported
+from evalq.importers.imported import Imported, TriggerMode
 from evalq.importers.paths import Place
 from evalq.importers.triggering import Skill, trigger_case, trigger_task
 
@@ -80,8 +80,9 @@ def load_prompt(path: Path, root: Path) -> EvaPrompt:
     return EvaPrompt(folder, meta, text, exam, located)
 
 
-def load(path: Path, root: Path) -> Imported:
-    """A prompt's cases for a bake-off; its requests when it has nothing else."""
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> Imported:
+    """A prompt's cases for a bake-off; its requests, decided by description, when it has nothing else."""
+    del trigger_mode
     prompt = load_prompt(path, root)
     requests = triggering_set(prompt)
     if not prompt.exam.cases:

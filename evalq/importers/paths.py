@@ -58,6 +58,14 @@ def read_inside(
     written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
 ) -> str:
     """The UTF-8 text of the file a written path means; nothing else is read, whatever links become."""
+    path, content = read_bytes_inside(written, roots, place=place, max_bytes=max_bytes)
+    return _decoded(content, path)
+
+
+def read_bytes_inside(
+    written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
+) -> tuple[Path, bytes]:
+    """The file a written path means, and what is in it, text or not."""
     at = place or Place()
     path = resolve_inside(written, roots, place=at, max_bytes=max_bytes)
     root = next(one for one in (root.resolve() for root in roots) if path.is_relative_to(one))
@@ -65,7 +73,7 @@ def read_inside(
         _refuse_odd(os.fstat(handle).st_mode, written, at)
         content = _read(handle, max_bytes + 1)
     _refuse_large(len(content), max_bytes, written, at)
-    return _decoded(content, path)
+    return path, content
 
 
 def _refuse_words(written: str, at: Place) -> None:

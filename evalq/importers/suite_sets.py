@@ -10,15 +10,16 @@ from evalq.definitions.fit import check_fit
 from evalq.definitions.located import Located
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
-from evalq.importers.imported import Imported
+from evalq.importers.imported import Imported, TriggerMode
 from evalq.importers.suite import RUNNABLE, SUFFIXES, SUITE_FILES, Suite, load_file, read_suite
 from evalq.importers.suite_checking import shared_problems
 from evalq.importers.suite_evals import SuiteEval
+from evalq.importers.suite_library import read_shared_thresholds
 from evalq.importers.suite_phase import read_gates
 from evalq.importers.suite_reports import report_problems
 from evalq.importers.suite_shapes import shape_of
 
-_CHECKED_ONLY = ("library", "phase", "trigger", "report")
+_CHECKED_ONLY = ("library", "thresholds", "phase", "trigger", "report")
 
 
 def imported_of(suite: Suite, evals: Sequence[SuiteEval]) -> Imported:
@@ -68,9 +69,9 @@ def recognises(path: Path) -> bool:
     return shape in RUNNABLE or shape in _CHECKED_ONLY
 
 
-def load(path: Path, root: Path) -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> Imported:
     """The evals of a suite that judges can be asked, as one set."""
-    del root
+    del root, trigger_mode
     suite = read_suite(path)
     refuse_unfit(suite)
     ready = [one for one in suite.evals if one.case.graders]
@@ -113,11 +114,15 @@ def refuse_unfit(suite: Suite) -> None:
 
 
 def _check_beside(located: Located, path: Path) -> None:
-    shape = shape_of(located.value)
-    wrong = shared_problems(located) if shape == "library" else []
-    if shape == "report":
-        wrong = report_problems(located)
-    elif shape != "library":
-        read_gates(path)
+    wrong: Sequence[Problem] = ()
+    match shape_of(located.value):
+        case "library":
+            wrong = shared_problems(located)
+        case "report":
+            wrong = report_problems(located)
+        case "thresholds":
+            read_shared_thresholds(located)
+        case _:
+            read_gates(path)
     if wrong:
         raise InputError(*wrong)

@@ -1,0 +1,130 @@
+"""What was imported in evalq's own form: a task and an evalset to keep, read back before they are written."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.files import EVALSET_SUFFIXES, load_task, shown
+from evalq.definitions.lookup import definition_files
+from evalq.definitions.task import TaskConfig
+from evalq.definitions.validation import NAME_REMEDY, is_name, validate
+from evalq.definitions.writing import yaml_of
+from evalq.definitions.yaml_text import load_yaml
+from evalq.errors import InputError, Problem
+from evalq.importers.imported import Imported
+
+LARGEST_YAML = 1_000_000
+"""Beyond so many characters cases are written as JSONL: YAML takes a second for each million."""
+
+
+@dataclass(frozen=True)
+class OwnForm:
+    """The task and the evalset under their new names, and the files they go into, by their paths."""
+
+    task: TaskConfig
+    evalset: EvalSet
+    files: Mapping[str, str]
+
+
+def own_form(imported: Imported, *, task: str, eval_set: str) -> OwnForm:
+    """Both as files; InputError for a name that cannot be, or for what no file of ours can hold."""
+    for name, what in ((task, "task"), (eval_set, "evalset")):
+        if not is_name(name):
+            raise InputError(Problem(f"{name!r} cannot name a {what}", NAME_REMEDY))
+    own_task = imported.task.model_copy(update={"name": task})
+    evalset = imported.evalset.model_copy(update={"name": eval_set, "task": task})
+    task_text = yaml_of(own_task.model_dump(exclude_unset=True))
+    if validate(TaskConfig, load_yaml(task_text, f"tasks/{task}.yaml")) != own_task:
+        raise _unwritable(imported)
+    name, text = _cases_file(evalset, imported)
+    return OwnForm(own_task, evalset, {f"tasks/{task}.yaml": task_text, f"evalsets/{task}/{name}": text})
+
+
+def write_files(form: OwnForm, root: Path, *, force: bool = False) -> list[Path]:
+    """Write all files or none; what is there already is left unless it is to be replaced.
+
+    A task that says the same already stays as it is: several sets may belong to it.
+    """
+    wanted = {root / name: text for name, text in form.files.items() if not _is_there(root / name, form.task)}
+    problems = [problem for path in wanted for problem in _taken(path, force=force)]
+    if problems:
+        raise InputError(*problems)
+    before = {path: path.read_bytes() if path.exists() else None for path in wanted}
+    done: list[Path] = []
+    try:
+        for path, text in wanted.items():
+            _write(path, text)
+            done.append(path)
+    except OSError as exc:
+        for path in done:
+            _restore(path, before[path])
+        message = f"cannot be written: {exc.strerror}"
+        raise InputError(Problem(message, "check the folder's rights, and that it is a folder")) from None
+    return list(wanted)
+
+
+def _cases_file(evalset: EvalSet, imported: Imported) -> tuple[str, str]:
+    """YAML for people where that is feasible, JSONL else."""
+    cases = [_written(case) for case in evalset.cases]
+    lines = [json.dumps(case, ensure_ascii=False) for case in cases]
+    if sum(map(len, lines)) <= LARGEST_YAML:
+        text = yaml_of({"name": evalset.name, "task": evalset.task, "cases": cases})
+        if validate(EvalSet, load_yaml(text, imported.loaded.file)) != evalset:
+            raise _unwritable(imported)
+        return f"{evalset.name}.yaml", text
+    return f"{evalset.name}.jsonl", "".join(f"{line}\n" for line in lines)
+
+
+def _written(case: EvalCase) -> dict[str, Any]:
+    """What was said of a case, each grader with its type first."""
+    fields = case.model_dump(exclude_unset=True)
+    if "graders" in fields:
+        fields["graders"] = [{"type": grader["type"], **grader} for grader in fields["graders"]]
+    return fields
+
+
+def _unwritable(imported: Imported) -> InputError:
+    return InputError(
+        Problem("holds text that does not come back from a file", "run it as it is", imported.loaded.file)
+    )
+
+
+def _is_there(path: Path, task: TaskConfig) -> bool:
+    if path.parent.name != "tasks" or not path.exists():
+        return False
+    try:
+        return load_task(path) == task
+    except InputError:
+        return False
+
+
+def _taken(path: Path, *, force: bool) -> list[Problem]:
+    same = [one for one in definition_files(path.parent, EVALSET_SUFFIXES) if one.stem == path.stem]
+    others = [one for one in same if one != path]
+    problems = [Problem("has the same name", "remove it, or take another name", shown(one)) for one in others]
+    if path in same and not force:
+        problems.append(
+            Problem("is already there", "take another name, or replace it with --force", shown(path))
+        )
+    return problems
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(text, "utf-8", newline="\n")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _restore(path: Path, content: bytes | None) -> None:
+    if content is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_bytes(content)

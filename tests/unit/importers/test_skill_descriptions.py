@@ -1,0 +1,67 @@
+"""A skill's description is found near the file that names it."""
+
+from pathlib import Path
+
+import pytest
+
+from evalq.importers.skill_descriptions import described_skill
+
+SKILL = "---\nname: csv\ndescription: Reads tables.\n---\n# Body\n"
+
+
+@pytest.fixture
+def evals(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / "deep" / "evals"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def put(root: Path, place: str, text: str = SKILL) -> None:
+    path = root / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "skills/csv/SKILL.md",
+        ".claude/skills/csv/SKILL.md",
+        "deep/skills/csv/SKILL.md",
+        ".agents/skills/csv/SKILL.md",
+    ],
+)
+def test_a_skill_is_found_up_to_the_repository(evals: Path, place: str) -> None:
+    put(evals.parents[1], place)
+    assert described_skill("csv", evals) == "Reads tables."
+
+
+def test_the_skill_one_is_in_is_found(tmp_path: Path) -> None:
+    put(tmp_path, "csv/SKILL.md")
+    (tmp_path / "csv" / "evals").mkdir()
+    (tmp_path / ".git").mkdir()
+    assert described_skill("csv", tmp_path / "csv" / "evals") == "Reads tables."
+
+
+def test_a_description_with_colons_needs_no_quotes(evals: Path) -> None:
+    put(evals, "skills/csv/SKILL.md", "---\ndescription: Reads: tables,\n  and more\nname: csv\n---\n")
+    assert described_skill("csv", evals) == "Reads: tables, and more"
+
+
+@pytest.mark.parametrize(
+    "text", ["no front matter", "---\nname: csv\n---\n", "---\nnever closed\n", "---\n- 1\n---\n"]
+)
+def test_a_file_without_a_description_says_nothing(evals: Path, text: str) -> None:
+    put(evals, "skills/csv/SKILL.md", text)
+    assert described_skill("csv", evals) == ""
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "", "absent"])
+def test_a_name_that_is_none_finds_nothing(evals: Path, name: str) -> None:
+    assert described_skill(name, evals) == ""
+
+
+def test_nothing_is_looked_for_above_the_repository(evals: Path) -> None:
+    put(evals.parents[2], "skills/above/SKILL.md")
+    assert described_skill("above", evals) == ""

@@ -1,0 +1,59 @@
+"""Whether a skill is used is decided by tool calls where every judge can make some."""
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from evalq.definitions.evalset import EvalCase
+from evalq.definitions.judge import JudgeConfig
+from evalq.errors import InputError
+from evalq.importers.trigger_choice import makes_tool_calls, refuse_mixture, trigger_mode_of
+
+JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
+
+
+def judge(name: str, **fields: Any) -> JudgeConfig:
+    return JUDGE.validate_python({"name": name, **fields})
+
+
+MODEL = judge("m", provider="anthropic", model="m")
+TOOLED = judge("t", provider="anthropic", model="m", params={"tools": [{"name": "Skill"}]})
+HTTP = judge("h", provider="http", url="http://x")
+HTTP_TOOLED = judge("ht", provider="http", url="http://x", tool_calls="$.calls")
+PYTHON = judge("p", provider="python", callable="a:b")
+COMMAND = judge("c", provider="command", command=["x"])
+SIMULATED = judge("s", provider="simulated", model="m")
+
+
+@pytest.mark.parametrize(
+    ("one", "can"),
+    [
+        (MODEL, False),
+        (TOOLED, True),
+        (HTTP, False),
+        (HTTP_TOOLED, True),
+        (PYTHON, True),
+        (COMMAND, True),
+        (SIMULATED, False),
+    ],
+)
+def test_a_judge_makes_tool_calls_if_it_has_tools(one: JudgeConfig, can: bool) -> None:
+    assert makes_tool_calls(one) is can
+
+
+def test_all_judges_must_have_tools() -> None:
+    assert trigger_mode_of([TOOLED, PYTHON]) == "tool_calls"
+    assert trigger_mode_of([TOOLED, MODEL]) == "description"
+    assert trigger_mode_of([]) == "tool_calls"
+
+
+def test_judges_with_and_without_tools_are_not_compared() -> None:
+    decided = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "decision"}]})
+    with pytest.raises(InputError, match="t may call tools and m may not; run them apart"):
+        refuse_mixture([TOOLED, MODEL], [decided])
+
+
+def test_without_triggers_they_are() -> None:
+    plain = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "is_json"}]})
+    refuse_mixture([TOOLED, MODEL], [plain])
