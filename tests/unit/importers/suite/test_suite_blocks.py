@@ -12,8 +12,8 @@ from evalq.importers.suite import load
 from evalq.importers.suite_reports import report_problems
 from evalq.importers.suite_sets import problems, recognises
 
-FOLDER = Path(__file__).resolve().parents[4] / "shared" / "seeds"
-ELSEWHERE = Path(__file__).resolve().parents[5] / "shared" / "seeds"
+FOLDER = Path(__file__).resolve().parents[5] / "shared" / "seeds"
+ELSEWHERE = Path(__file__).resolve().parents[6] / "shared" / "seeds"
 SKELETONS = re.compile(r"(?m)^\s+(id|rubric): string\b")
 """Blocks that only name the type of each field."""
 
