@@ -66,6 +66,21 @@ def test_short_forms_stand_for_a_prompt_and_an_exact_answer(read: Read) -> None:
     assert one.case.graders[0].type == "exact_match"
 
 
+def test_a_request_may_be_the_input_of_a_capability(read: Read) -> None:
+    content = {"method": "POST", "endpoint": "/v1/sum", "body": {"n": [1, 2]}}
+    context = {"base_url": "http://127.0.0.1:8000"}
+    expected = {"type": "structural", "value": {"status": 200, "body": {"sum": 3}}}
+    call = {
+        "id": "c",
+        "input": {"type": "api_call", "content": content, "context": context},
+        "expected": expected,
+    }
+    (one,) = read(call).evals
+    assert (one.base_url, one.case.inputs["request"]["body"]) == ("http://127.0.0.1:8000", {"n": [1, 2]})
+    assert one.case.inputs["prompt"].startswith("POST /v1/sum")
+    assert one.case.graders[0].type == "structural_match"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
