@@ -93,6 +93,7 @@ def _report(
         "samples": imported.samples,
         "files": list(form.files),
         "written": [shown(path) for path in written],
+        "notes": list(imported.notes),
         "not_carried_over": list(imported.warnings),
         "next": [
             f"evalq bake-off --task {form.task.name} --eval-set {form.evalset.name}{samples} --judges a,b"
@@ -115,6 +116,8 @@ def _print_lines(report: dict[str, Any], imported: "Imported", *, is_dry: bool) 
         click.echo(f"  {count:>5}  {kind}")
     for path in report["files"] if is_dry else report["written"]:
         click.echo(f"{'would write' if is_dry else 'wrote'} {clean(path)}")
+    for note in imported.notes:
+        click.echo(f"note: {clean(note)}", err=True)
     for warning in imported.warnings:
         click.echo(f"not carried over: {clean(warning)}", err=True)
     click.echo(f"next: {report['next'][0]}", err=True)
