@@ -3,6 +3,7 @@
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from evalq.definitions.survey import Survey, survey
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
 from evalq.settings import load_settings, project_root
+
+if TYPE_CHECKING:
+    from evalq.importers import Imported, Importer
 
 
 @click.command()
@@ -29,7 +33,7 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
     if not (found.tasks or found.evalsets or problems):
         places = ", ".join(shown(path) for path in paths or [root])
         raise InputError(Problem(f"nothing to check in {places}", "write a first task: evalq init NAME"))
-    _print_json(found, problems) if as_json else _print_lines(found, problems)
+    _print_json(found, problems) if as_json else _print_lines(found, problems, _next(found, paths))
     click.get_current_context().exit(2 if problems else 0)
 
 
@@ -58,8 +62,8 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     found = survey([path for path in paths if path not in foreign], root)
     for path, importer in foreign.items():
         problems = importer.problems(path, root)
-        imported = None if problems else importer.load(path, root)
-        for warning in imported.warnings if imported else ():
+        imported = None if problems else _loaded(importer, path, root)
+        for warning in (*imported.notes, *imported.warnings) if imported else ():
             click.echo(f"warning: {clean(warning)}", err=True)
         found = Survey(
             found.tasks,
@@ -68,6 +72,14 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
             tuple(dict.fromkeys((*found.problems, *problems))),
         )
     return found
+
+
+def _loaded(importer: "Importer", path: Path, root: Path) -> "Imported | None":
+    """What the file stands for; None for one that is sound and yet holds no cases."""
+    try:
+        return importer.load(path, root)
+    except InputError:
+        return None
 
 
 def _settings_problems() -> tuple[Problem, ...]:
@@ -84,13 +96,20 @@ def _print_json(found: Survey, problems: tuple[Problem, ...]) -> None:
     click.echo(json_text(result))
 
 
-def _print_lines(found: Survey, problems: tuple[Problem, ...]) -> None:
+def _next(found: Survey, paths: tuple[Path, ...]) -> str:
+    """A file in another format is run by its path, without a task."""
+    if not found.tasks and len(paths) == 1:
+        return f"evalq bake-off --eval-set {shown(paths[0])} --judges a,b"
+    return "evalq bake-off --task TASK --eval-set EVALSET"
+
+
+def _print_lines(found: Survey, problems: tuple[Problem, ...], step: str) -> None:
     for problem in problems:
         click.echo(f"error: {clean(str(problem))}", err=True)
     counts = [_count(found.tasks, "task"), _count(found.evalsets, "evalset"), _count(found.cases, "case")]
     click.echo(f"{', '.join(counts)}: {_count(len(problems), 'problem') if problems else 'all fine'}")
     if not problems:
-        click.echo("next: evalq bake-off --task TASK --eval-set EVALSET", err=True)
+        click.echo(f"next: {clean(step)}", err=True)
 
 
 def _count(number: int, noun: str) -> str:

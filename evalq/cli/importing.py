@@ -82,6 +82,7 @@ def _report(
     cases = form.evalset.cases
     graders = Counter(grader.type for case in cases for grader in (*form.task.graders, *case.graders))
     samples = f" --samples {imported.samples}" if imported.samples > 1 else ""
+    run = f"evalq bake-off --task {form.task.name} --eval-set {form.evalset.name}{samples}"
     return {
         "schema": SCHEMA,
         "source": shown(source),
@@ -93,11 +94,20 @@ def _report(
         "samples": imported.samples,
         "files": list(form.files),
         "written": [shown(path) for path in written],
-        "not_carried_over": list(imported.warnings),
-        "next": [
-            f"evalq bake-off --task {form.task.name} --eval-set {form.evalset.name}{samples} --judges a,b"
-        ],
+        "notes": list(imported.notes),
+        "not_carried_over": _not_carried_over(imported),
+        "next": [f"{run} --judges {','.join(imported.judges) or 'a,b'}"],
     }
+
+
+def _not_carried_over(imported: "Imported") -> list[str]:
+    """What the files of a task and a set have no place for."""
+    lost = list(imported.warnings)
+    if imported.deadline_s is not None:
+        lost.append(
+            f"an answer may take {imported.deadline_s:g} s; set deadline_s: of the judges in evalq.yaml"
+        )
+    return lost
 
 
 def _print_json(report: dict[str, Any]) -> None:
@@ -115,6 +125,8 @@ def _print_lines(report: dict[str, Any], imported: "Imported", *, is_dry: bool) 
         click.echo(f"  {count:>5}  {kind}")
     for path in report["files"] if is_dry else report["written"]:
         click.echo(f"{'would write' if is_dry else 'wrote'} {clean(path)}")
-    for warning in imported.warnings:
+    for note in imported.notes:
+        click.echo(f"note: {clean(note)}", err=True)
+    for warning in report["not_carried_over"]:
         click.echo(f"not carried over: {clean(warning)}", err=True)
     click.echo(f"next: {report['next'][0]}", err=True)

@@ -23,7 +23,7 @@ from evalq.grading.checks.texts import (
     mark_semantic,
     mark_starts_with,
 )
-from evalq.grading.checks.tools import mark_skill_triggered, mark_tool_trajectory
+from evalq.grading.checks.tools import mark_max_tool_calls, mark_skill_triggered, mark_tool_trajectory
 from evalq.grading.code import mark_function_output
 from evalq.grading.decision import mark_decision
 from evalq.grading.model_graders import mark_by_models
@@ -69,6 +69,7 @@ CHECKS: Mapping[str, Check] = {
     "cost": mark_cost,
     "token_usage": mark_token_usage,
     "tool_trajectory": mark_tool_trajectory,
+    "max_tool_calls": mark_max_tool_calls,
     "skill_triggered": mark_skill_triggered,
     "refusal": mark_refusal,
     "decision": mark_decision,

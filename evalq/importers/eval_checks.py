@@ -100,6 +100,7 @@ _METRICS = {
     "max_cost_usd": ("cost", "budget"),
     "max_duration_ms": ("latency", "threshold"),
     "max_tokens": ("token_usage", "max_total"),
+    "max_tool_calls": ("max_tool_calls", "value"),
 }
 
 

@@ -20,7 +20,7 @@ class Imported:
     """A task and its cases, and what else the file says about how to run them.
 
     `judges` are those it names, `samples` the answers it wants per case, `deadline_s` how long one may take;
-    `warnings` is what of it evalq has no place for.
+    `warnings` is what of it evalq has no place for, `notes` what was guessed.
     """
 
     task: TaskConfig
@@ -29,6 +29,7 @@ class Imported:
     warnings: tuple[str, ...] = ()
     samples: int = 1
     deadline_s: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def evalset(self) -> EvalSet:

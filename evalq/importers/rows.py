@@ -68,14 +68,17 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     made = each_made(lambda row: (_case(row, table), Problem("", "", table.file, row.line)), table.rows)
     cases, lines = with_own_ids(made, losses)
     grader = _grader([case.expected["answer"] for case in cases if case.expected])
-    for message, remedy in _explained(table, grader):
-        losses.note(Problem(message, remedy, table.file))
+    for message in _unused(table):
+        losses.note(Problem(message, "", table.file))
     if grader["type"] == "numeric":
         cases = [_with_numbers(case) for case in cases]
     return Imported(
         _task(path, grader),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), table.file, lines),
         warnings=losses.texts,
+        notes=(
+            str(Problem(_guess(table, grader), "evalq import writes it as a task to change", table.file)),
+        ),
     )
 
 
@@ -185,15 +188,17 @@ _SAID = {
 }
 
 
-def _explained(table: _Table, grader: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _guess(table: _Table, grader: Mapping[str, Any]) -> str:
     taken = f"column {table.asked!r} is taken for what is asked, {table.answered!r} for what is expected"
     strata = f", {table.stratum!r} for the stratum" if table.stratum else ""
-    remedy = "evalq import writes it as a task to change"
-    yield f"guessed: {taken}{strata}; {_SAID[grader['type']]}", remedy
+    return f"guessed: {taken}{strata}, and {_SAID[grader['type']]}"
+
+
+def _unused(table: _Table) -> Iterator[str]:
     used = {table.asked, table.answered, table.stratum, "id"}
     unused = [name for name in table.rows[0].cells if name not in used]
     if unused:
-        yield f"columns {', '.join(map(repr, unused))} are left out", ""
+        yield f"columns {', '.join(map(repr, unused))} are left out"
 
 
 def _with_numbers(case: EvalCase) -> EvalCase:

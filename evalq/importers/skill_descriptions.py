@@ -24,7 +24,9 @@ def described_skill(name: str, folder: Path) -> str:
     here, root = folder.resolve(), repository_of(folder)
     for parent in (here, *here.parents):
         for place in _places(name, parent):
-            if description := _description(place, root):
+            front = _front(place, root)
+            is_its = place.parent.name == name or _said(front, "name") == name
+            if is_its and (description := _said(front, "description")):
                 return description
         if parent == root:
             break
@@ -33,29 +35,31 @@ def described_skill(name: str, folder: Path) -> str:
 
 def _places(name: str, parent: Path) -> Iterator[Path]:
     """The skill's own folder, if we are in it, and where skills are kept."""
-    if parent.name == name:
-        yield parent / SKILL_FILE
+    yield parent / SKILL_FILE
     yield from (parent / folder / name / SKILL_FILE for folder in FOLDERS)
 
 
-def _description(path: Path, root: Path) -> str:
+def _front(path: Path, root: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        front = _front_matter(read_inside(str(path.relative_to(root)), (root,)))
+        return _front_matter(read_inside(str(path.relative_to(root)), (root,)))
     except InputError:
         return ""
+
+
+def _said(front: str, key: str) -> str:
     try:
-        value: Any = load_yaml(front, str(path)).value
+        value: Any = load_yaml(front, SKILL_FILE).value
     except InputError:  # descriptions hold colons, and are seldom put in quotes for it
-        return _by_hand(front)
-    described = value.get("description") if isinstance(value, dict) else None
-    return described.strip() if isinstance(described, str) else ""
+        return _by_hand(front, key)
+    said = value.get(key) if isinstance(value, dict) else None
+    return said.strip() if isinstance(said, str) else ""
 
 
-def _by_hand(front: str) -> str:
-    """What follows `description:` on its line, and on the lines indented below it."""
-    found = re.search(r"^description:[ \t]*(.*(?:\n[ \t]+.*)*)", front, re.MULTILINE)
+def _by_hand(front: str, key: str) -> str:
+    """What follows the key on its line, and on the lines indented below it."""
+    found = re.search(rf"^{key}:[ \t]*(.*(?:\n[ \t]+.*)*)", front, re.MULTILINE)
     return " ".join(found[1].split()) if found else ""
 
 

@@ -20,7 +20,7 @@ from evalq.definitions.graders.texts import (
     Semantic,
     StartsEnds,
 )
-from evalq.definitions.graders.tools import SkillTriggered, ToolTrajectory
+from evalq.definitions.graders.tools import MaxToolCalls, SkillTriggered, ToolTrajectory
 
 CheckConfig = (
     Contains
@@ -46,6 +46,7 @@ CheckConfig = (
     | Cost
     | TokenUsage
     | ToolTrajectory
+    | MaxToolCalls
     | SkillTriggered
     | Refusal
     | HitAtK

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, TypeAdapter, ValidationError, model_validator
+from pydantic import AliasChoices, Field, PlainValidator, TypeAdapter, ValidationError, model_validator
 
 from evalq.definitions.definition import Definition
 from evalq.definitions.graders.expectation import Text, is_text, needs
@@ -87,6 +87,13 @@ def _calls_in(expected: Mapping[str, Any]) -> list[ExpectedCall] | None:
         return _CALLS.validate_python([{"tool": tool} if isinstance(tool, str) else tool for tool in tools])
     except ValidationError:
         return None
+
+
+class MaxToolCalls(Grader):
+    """The judge asked for at most so many tools."""
+
+    type: Literal["max_tool_calls"]
+    value: int = Field(ge=0, validation_alias=AliasChoices("value", "max"))
 
 
 class SkillTriggered(Grader):

@@ -1,6 +1,6 @@
 """Marking the tools a judge asked for."""
 
-from evalq.definitions.graders.tools import ExpectedCall, SkillTriggered, ToolTrajectory
+from evalq.definitions.graders.tools import ExpectedCall, MaxToolCalls, SkillTriggered, ToolTrajectory
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.answer import nothing_to_compare
 from evalq.grading.json_answers import check_depth
@@ -45,6 +45,12 @@ def mark_tool_trajectory(grader: ToolTrajectory, subject: Subject) -> Mark:
     return Mark(
         not best.wrong, _score(best), "; ".join(best.wrong[:3]) or f"as expected: {made}", {"calls": made}
     )
+
+
+def mark_max_tool_calls(grader: MaxToolCalls, subject: Subject) -> Mark:
+    """Passed within the limit."""
+    made = len(subject.completion.tool_calls)
+    return mark(made <= grader.value, f"{made} calls of tools, at most {grader.value} wanted")
 
 
 def mark_skill_triggered(grader: SkillTriggered, subject: Subject) -> Mark:

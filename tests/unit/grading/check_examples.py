@@ -78,6 +78,13 @@ EXAMPLES: dict[str, Example] = {
         {"mode": "sorted"},
         {"mode": "exact", "expected": [{"tool": "a"}]},
     ),
+    "max_tool_calls": Example(
+        {"tool_calls": [{"name": "a"}]},
+        {"tool_calls": [{"name": "a"}, {"name": "b"}]},
+        None,
+        {"value": -1},
+        {"value": 1},
+    ),
     "skill_triggered": Example(
         {"tool_calls": [{"name": "Skill", "arguments": {"skill": "csv"}}]},
         "No tool.",

@@ -93,13 +93,13 @@ def test_the_time_of_a_single_tool_is_a_loss(tmp_path: Path) -> None:
 
 
 def test_each_metric_has_its_share_of_the_weight(tmp_path: Path) -> None:
-    metrics = {"type": "execution-metrics", "max_tokens": 9, "max_cost_usd": 1, "max_tool_calls": 2}
+    metrics = {"type": "execution-metrics", "max_tokens": 9, "max_cost_usd": 1, "max_llm_calls": 2}
     found = imported(tmp_path, {**metrics, "weight": 4})
     assert [(one.type, one.weight) for one in found.evalset.cases[0].graders] == [
         ("token_usage", 2.0),
         ("cost", 2.0),
     ]
-    assert any("max_tool_calls is not measured" in warning for warning in found.warnings)
+    assert any("max_llm_calls is not measured" in warning for warning in found.warnings)
 
 
 def test_fields_are_compared_with_what_is_expected(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_columns_are_guessed_and_said(tmp_path: Path) -> None:
         {"category": "easy"},
     )
     assert [grader.type for grader in found.task.graders] == ["icontains"]
-    assert "column 'question' is taken for what is asked, 'answer' for what is expected" in found.warnings[0]
-    assert "columns 'note' are left out" in found.warnings[1]
+    assert "column 'question' is taken for what is asked, 'answer' for what is expected" in found.notes[0]
+    assert "columns 'note' are left out" in found.warnings[0]
 
 
 def test_numbers_are_compared_as_numbers(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_the_skill_one_is_in_is_found(tmp_path: Path) -> None:
     assert described_skill("csv", tmp_path / "csv" / "evals") == "Reads tables."
 
 
+def test_the_skill_one_is_in_may_be_in_a_folder_of_another_name(tmp_path: Path) -> None:
+    put(tmp_path, "somewhere/SKILL.md")
+    assert described_skill("csv", tmp_path / "somewhere") == "Reads tables."
+    assert described_skill("other", tmp_path / "somewhere") == ""
+
+
 def test_a_description_with_colons_needs_no_quotes(evals: Path) -> None:
     put(evals, "skills/csv/SKILL.md", "---\ndescription: Reads: tables,\n  and more\nname: csv\n---\n")
     assert described_skill("csv", evals) == "Reads: tables, and more"
