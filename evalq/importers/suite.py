@@ -16,7 +16,7 @@ from evalq.importers.suite_config import Reporting, SuiteConfig, SuiteForm, Thre
 from evalq.importers.suite_evals import Setting, SuiteEval, capability
 from evalq.importers.suite_forms import CapabilityForm, RegressionForm
 from evalq.importers.suite_library import Library, read_library, read_shared_thresholds
-from evalq.importers.suite_parts import part, text_at
+from evalq.importers.suite_parts import as_mapping, part, text_at
 from evalq.importers.suite_regressions import regression
 from evalq.importers.suite_shapes import WrittenEval, evals_in, shape_of, without_nulls, written_eval
 
@@ -166,7 +166,7 @@ class _Reading:
         try:
             if body is None:
                 yield from self._in_file(located, self._file, library)
-            elif body.value.get("evals") is None:
+            elif as_mapping(body, "eval_suite").get("evals") is None:
                 yield from self._in_folders(library)
             else:
                 yield from self._listed(part(body, "evals"), self._file, library)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalq.definitions.located import Loc, Located
-from evalq.errors import InputError, Problem
+from evalq.errors import InputError
 
 
 def part(located: Located, *loc: str | int) -> Located:
@@ -49,9 +49,3 @@ def text_at(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def gathered(problems: list[Problem]) -> None:
-    """Raise what was found, all of it; nothing when nothing was."""
-    if problems:
-        raise InputError(*dict.fromkeys(problems))
