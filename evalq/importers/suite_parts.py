@@ -19,6 +19,18 @@ def part(located: Located, *loc: str | int) -> Located:
     return Located(value, {(): located.line_of(loc), **lines}, located.file)
 
 
+def entries(located: Located) -> list[Located]:
+    """The entries of a list, each with its own lines; the lines are gone through once."""
+    lines: dict[str | int, dict[Loc, int]] = {}
+    for where, line in located.lines.items():
+        if where:
+            lines.setdefault(where[0], {})[where[1:]] = line
+    return [
+        Located(value, {(): located.line_of((at,)), **lines.get(at, {})}, located.file)
+        for at, value in enumerate(located.value)
+    ]
+
+
 def completed(located: Located, **values: Any) -> Located:
     """The same mapping with further or other values."""
     return Located({**located.value, **values}, located.lines, located.file)

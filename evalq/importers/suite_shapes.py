@@ -14,7 +14,7 @@ from evalq.importers.suite_config import SuiteConfig
 from evalq.importers.suite_evals import grader_forms
 from evalq.importers.suite_forms import EvalType
 from evalq.importers.suite_library import Library, is_library, is_thresholds
-from evalq.importers.suite_parts import as_mapping, completed, part, renamed, without
+from evalq.importers.suite_parts import as_mapping, completed, entries, part, renamed, without
 
 Shape = Literal[
     "suite", "evals", "tests", "single", "wrapped", "phase", "trigger", "library", "thresholds", "report"
@@ -169,8 +169,7 @@ def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
     if file.test_case is not None:
         yield _test(located, file, part(located, "test_case"), library, own_id="")
         return
-    for number in range(len(file.test_cases or [])):
-        one = part(located, "test_cases", number)
+    for number, one in enumerate(entries(part(located, "test_cases"))):
         own = as_mapping(one, "a test case").get("id", f"tc-{number + 1:03}")
         yield _test(located, file, one, library, own_id=f"/{own}")
 
