@@ -11,12 +11,11 @@ import click
 from evalq.cli import options, suite_options
 from evalq.cli.json_output import json_text
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings, project_root
+from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.importers.suite import Suite
     from evalq.reports.suite_outcomes import SuiteRun
-    from evalq.session import Session
     from evalq.suites.baseline_rows import BaselineRow
     from evalq.suites.baselines import Baselines
     from evalq.suites.capturing import Captured
@@ -47,6 +46,7 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
     folder. Exit code 3 says that some evals gave no output.
     """
+    from evalq.cli.suite_watching import watched_fleet
     from evalq.portfolio import refuse_total_over_cap
     from evalq.session import open_session
     from evalq.suites.capturing import capture as run_capture
@@ -57,8 +57,10 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     planned = plan_capture(opened, wish, settings=settings)
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     refuse_total_over_cap([part.plan for part in planned.parts], cap_usd)
-    with open_session(settings, fleet=True) as session:
-        fleet = _fleet(session, cap_usd, how["display"])
+    with (
+        open_session(settings, fleet=True) as session,
+        watched_fleet(session, cap_usd, how["display"]) as fleet,
+    ):
         found = run_capture(fleet, opened, planned, version=version, now=datetime.now(UTC))
     _show_captured(found, as_json=as_json)
     click.echo(f"next  evalq baseline compare {path}", err=True)
@@ -127,21 +129,6 @@ def compare(path: Path, **how: Any) -> int:
         known = baselines.known(asked.suite, session.db)
     _show_compared(asked.suite, done, known, as_json=how["as_json"])
     return exit_code(done.judges, rounds)
-
-
-def _fleet(session: "Session", cap_usd: Any, display: Any) -> Any:
-    from evalq.cli.following import Screen, watch_to_end
-    from evalq.suites.running import Fleet
-
-    broker = session.broker()
-    screen = Screen(display or session.settings.display, as_json=True, output=None)
-
-    def watch(bakeoff_id: int) -> Any:
-        return watch_to_end(
-            session, broker, bakeoff_id, screen, interrupt=lambda: False, pause_on_interrupt=True
-        )
-
-    return Fleet(session, broker, cap_usd, project_root(Path.cwd()), watch)
 
 
 def _show_captured(found: "Captured", *, as_json: bool) -> None:

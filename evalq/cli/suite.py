@@ -1,7 +1,5 @@
 """The commands on suites of evals: run one, and print the schema of its report."""
 
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,13 +9,11 @@ import click
 
 from evalq.cli import options, suite_options
 from evalq.cli.json_output import json_text
-from evalq.settings import load_settings, project_root
+from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.cli.following import Screen
     from evalq.importers.suite import Suite
     from evalq.reports.suite_outcomes import SuiteRun
-    from evalq.results import BakeOffResult
     from evalq.session import Session
     from evalq.suites.opening import Opened
     from evalq.suites.planning import Wish
@@ -101,10 +97,6 @@ def _run(session: "Session", asked: "Asked", cap_usd: Decimal, how: dict[str, An
     from evalq.suites.suite_run import exit_code
 
     done, rounds = run_asked(session, asked, cap_usd, how["display"])
-    if rounds.is_stopped and not done.timed_out:
-        ids = " ".join(f"evalq resume {one}" for one in rounds.ids[-1:])
-        click.echo(f"stopped: no more is spent, every answer paid for is stored\nnext  {ids}", err=True)
-        return 130
     baselines.note(session.db, asked.suite, asked.evals, done.judges)
     code = exit_code(done.judges, rounds)
     show_report(session, asked.suite, done, how)
@@ -115,44 +107,12 @@ def run_asked(
     session: "Session", asked: "Asked", cap_usd: Decimal, display: Any
 ) -> "tuple[SuiteRun, Rounds]":
     """Run a suite on the fleet, watched on the screen, within its own time limit."""
-    from evalq.cli.following import Screen
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.suites.running import Fleet
+    from evalq.cli.suite_watching import watched_fleet
     from evalq.suites.suite_run import run as run_suite
 
-    limit = asked.suite.config.timeout_global
-    deadline = time.monotonic() + limit if limit else None
-    screen = Screen(display or session.settings.display, as_json=True, output=None)
-
-    def is_over() -> bool:
-        return deadline is not None and time.monotonic() >= deadline
-
-    with first_interrupt() as interrupt:
-        watch = _watcher(session, screen, interrupt=interrupt, is_over=is_over)
-        fleet = Fleet(session, session.broker(), cap_usd, project_root(Path.cwd()), watch)
-        done, rounds = run_suite(
-            fleet, asked, started=datetime.now(UTC), timed_out=lambda: is_over() and not interrupt()
-        )
-    if done.timed_out and rounds.is_stopped:
-        click.echo(f"timeout_global: {limit:g} s are over, the rest is skipped", err=True)
-    return done, rounds
-
-
-def _watcher(
-    session: "Session", screen: "Screen", *, interrupt: Callable[[], bool], is_over: Callable[[], bool]
-) -> "Callable[[int], BakeOffResult | None]":
-    from evalq.cli.following import watch_to_end
-
-    broker = session.broker()
-
-    def stop() -> bool:
-        return interrupt() or is_over()
-
-    def watch(bakeoff_id: int) -> "BakeOffResult | None":
-        result = watch_to_end(session, broker, bakeoff_id, screen, interrupt=stop, pause_on_interrupt=True)
-        return None if stop() and result.state != "concluded" else result
-
-    return watch
+    limit_s = asked.suite.config.timeout_global
+    with watched_fleet(session, cap_usd, display, limit_s=limit_s) as fleet:
+        return run_suite(fleet, asked, started=datetime.now(UTC))
 
 
 def show_report(session: "Session", suite: "Suite", done: "SuiteRun", how: dict[str, Any]) -> None:

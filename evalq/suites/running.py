@@ -45,13 +45,17 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Where a suite is run, under which cap, and who watches; None from `watch` ends it."""
+    """Where a suite is run, under which cap, and who watches.
+
+    None from `watch` ends it; so does `is_over`, before anything more is started.
+    """
 
     session: Session
     broker: Broker
     cap_usd: Decimal
     root: Path
     watch: Callable[[int], BakeOffResult | None]
+    is_over: Callable[[], bool] = lambda: False
 
 
 def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[SuiteEval], int]) -> Rounds:
@@ -65,8 +69,8 @@ def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[Sui
     while queue:
         for part, plan, attempt in queue:
             left = fleet.cap_usd - committed(fleet.session.db, [one.bakeoff_id for one in rounds])
-            if plan.estimate_usd > left:
-                return Rounds(tuple(rounds), is_capped=True)
+            if fleet.is_over() or plan.estimate_usd > left:
+                return Rounds(tuple(rounds), is_capped=not fleet.is_over(), is_stopped=fleet.is_over())
             bakeoff_id = start(
                 fleet.session,
                 fleet.broker,

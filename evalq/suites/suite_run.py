@@ -36,7 +36,7 @@ class Asked:
         return self.planned.parts
 
 
-def run(fleet: Fleet, asked: Asked, *, started: datetime, timed_out: Any) -> tuple[SuiteRun, Rounds]:
+def run(fleet: Fleet, asked: Asked, *, started: datetime) -> tuple[SuiteRun, Rounds]:
     """Run the parts and their retries; what was not reached is there as skipped."""
     begun = time.monotonic()
     rounds = run_rounds(fleet, asked.parts, retries_of=lambda one: retries_of(asked.suite, one))
@@ -54,7 +54,7 @@ def run(fleet: Fleet, asked: Asked, *, started: datetime, timed_out: Any) -> tup
             asked.samples,
             rounds.ids,
             str(plain(spent)),
-            bool(timed_out()),
+            rounds.is_stopped,
             asked.suite.reporting.include_details,
             {"evalq": version("evalq")},
             asked.suite.warnings,

@@ -119,6 +119,18 @@ def test_a_suite_that_takes_too_long_is_stopped_and_the_rest_is_skipped(served: 
     assert document["summary"]["failed"] == 0
 
 
+def test_an_interrupted_suite_spends_no_more_and_can_be_resumed(served: Any) -> None:
+    evals = "\n".join(f"    - {{id: e{i}, input: x, expected: y}}" for i in range(20))
+    body = f"eval_suite:\n  name: Long\n  config: {{max_workers: 1}}\n  evals:\n{evals}\n"
+    served.write("long/eval-suite.yaml", body)
+    command = served.start("suite", "run", "long", "--judges", "slow", "--display", "plain")
+    assert command.says(r"run=\d+ +\d+%")
+    command.interrupt()
+    assert command.end() == 130
+    assert command.says(r"next  evalq resume \d+")
+    assert served.rows("SELECT state FROM bakeoffs WHERE task_name = 'long'") == [("paused",)]
+
+
 def test_a_trigger_lets_a_phase_pass_and_archives_its_results(served: Any) -> None:
     done = served.run("gate", "order-desk/trigger.yaml", "--judges", "ace", "--phase", "p7")
     assert done.returncode == 0, done.stderr
