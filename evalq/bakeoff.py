@@ -91,7 +91,9 @@ def prepare_imported(imported: Imported, request: Request, settings: Settings) -
         judges=request.judges or imported.judges,
         samples=imported.samples if request.samples is None else request.samples,
     )
-    return replace(_planned(imported, wanted, settings, known=known), warnings=(*imported.notes, *imported.warnings))
+    return replace(
+        _planned(imported, wanted, settings, known=known), warnings=(*imported.notes, *imported.warnings)
+    )
 
 
 def _planned(imported: Imported, request: Request, settings: Settings, *, known: Catalogue) -> Plan:

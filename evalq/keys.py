@@ -162,7 +162,7 @@ def _wrong(name: str, value: str, earlier: Mapping[str, object]) -> str:
 
 def _is_setting(name: str) -> bool:
     """Settings rank above this file: one that slept in here would be obeyed by nobody."""
-    return name.startswith("EVALQ_")
+    return name.startswith("EVALQ_") and not name.startswith("EVALQ_VAR_")
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:

@@ -657,12 +657,16 @@ WHERE %(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s
 GROUP BY r.id HAVING count(j.id) <> r.n_jobs ORDER BY r.id;
 
 -- invented_verdicts --
--- fsck: passed or failed, and there is no answer that could have been graded.
+-- fsck: passed or failed, and there is no answer that could have been graded; silence is one where it was expected.
 SELECT r.bakeoff_id, j.id, r.judge, j.case_id, o.verdict, coalesce('is ' || k.state, 'is missing') AS answer
 FROM outcomes o JOIN jobs j ON j.id = o.job_id JOIN runs r ON r.id = j.run_id
 LEFT JOIN completions k ON k.job_id = o.job_id
 WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s)
-  AND j.state = 'done' AND o.verdict <> 'errored' AND k.state IS DISTINCT FROM 'answered' ORDER BY j.id;
+  AND j.state = 'done' AND o.verdict <> 'errored' AND k.state IS DISTINCT FROM 'answered'
+  AND NOT (coalesce(k.state, '') = 'empty' AND EXISTS (
+      SELECT 1 FROM bakeoffs b JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+      WHERE b.id = r.bakeoff_id AND c.body #>> '{expected,answer}' = ''))
+ORDER BY j.id;
 
 -- orphaned_calls --
 -- fsck: calls in flight for jobs that nobody holds.
@@ -1307,19 +1311,22 @@ FROM grouped u JOIN bakeoffs b ON b.id = u.bakeoff_id
 JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = u.case_id
 WHERE u.is_any_wanted ORDER BY u.bakeoff_id, u.job_id;
 
--- add_review_item --
--- Something to be rated; the same again is open again.
-INSERT INTO review_items (token, bakeoff_id, grader, case_id, sample, min_required, max_allowed, lease_s)
-VALUES (%(token)s, %(bakeoff_id)s, %(grader)s, %(case_id)s, %(sample)s, %(min_required)s, %(max_allowed)s, %(lease_s)s)
-ON CONFLICT (token) DO UPDATE SET is_open = TRUE RETURNING id;
-
--- add_review_answers --
--- The answers of an item, after those it has.
-INSERT INTO review_answers (item_id, job_id, grader, place)
-SELECT %(item_id)s, job_id, %(grader)s,
-       place - 1 + (SELECT count(*) FROM review_answers WHERE item_id = %(item_id)s)
-FROM unnest(%(job_ids)s::bigint[]) WITH ORDINALITY AS given (job_id, place)
-ON CONFLICT (job_id, grader) DO NOTHING;
+-- add_review_items --
+-- What is to be rated, with its answers in the order people see them; an item that is there gets those it lacks.
+WITH given AS (
+    SELECT * FROM jsonb_to_recordset(%(items)s) AS g (token text, grader text, case_id text, sample int,
+           min_required int, max_allowed int, lease_s float8, job_ids bigint[])
+), added AS (
+    INSERT INTO review_items (token, bakeoff_id, grader, case_id, sample, min_required, max_allowed, lease_s)
+    SELECT token, %(bakeoff_id)s, grader, case_id, sample, min_required, max_allowed, lease_s FROM given
+    ON CONFLICT (token) DO UPDATE SET is_open = TRUE RETURNING id, token
+), answered AS (
+    INSERT INTO review_answers (item_id, job_id, grader, place)
+    SELECT added.id, one.job_id, given.grader,
+           one.place - 1 + (SELECT count(*) FROM review_answers a WHERE a.item_id = added.id)
+    FROM given JOIN added USING (token) CROSS JOIN LATERAL unnest(given.job_ids) WITH ORDINALITY AS one (job_id, place)
+)
+SELECT id, token FROM added;
 
 -- drop_reviews --
 -- What was said of an item counts no more: it has another answer now.
@@ -1467,14 +1474,12 @@ SELECT job_id, %(reviewer)s, passed, TRUE FROM said
 ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now(), from_review = TRUE;
 
 -- review_progress --
--- How many items a person has rated, and how many are left for them.
-SELECT count(*) FILTER (WHERE EXISTS (
-           SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.reviewer = %(reviewer)s AND h.state = 'rated'
-             AND NOT h.adjudicates)) AS done,
-       count(*) FILTER (WHERE i.is_open AND NOT has_reviewed(%(reviewer)s, i.id) AND (q.has_room OR EXISTS (
-           SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.reviewer = %(reviewer)s
-             AND h.lease_until > clock_timestamp()))) AS left
+-- How many items a person has rated, and how many are left for them: open, with room or in their own hands.
+SELECT count(*) FILTER (WHERE h.state = 'rated') AS done,
+       count(*) FILTER (WHERE i.is_open AND (h.lease_until > clock_timestamp()
+                              OR q.has_room AND coalesce(h.state, '') NOT IN ('rated', 'withdrawn'))) AS left
 FROM review_items i JOIN review_quotas q ON q.item_id = i.id
+LEFT JOIN human_reviews h ON h.item_id = i.id AND h.reviewer = %(reviewer)s AND NOT h.adjudicates
 WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND (%(grader)s::text IS NULL OR i.grader = %(grader)s);
 

@@ -89,7 +89,7 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
     bench = CachedBench(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
     subject = Subject(task, answer.case, answer.completion, run.judge)
-    now = grade_answer(subject, bench) if answer.completion.is_answer else []
+    now = grade_answer(subject, bench) if subject.is_answer else []
     outcome = db.row("job_outcome", job_id=answer.job_id)
     return Replay(
         bakeoff,

@@ -16,7 +16,7 @@ from evalq.records import Grade, Outcome
 from evalq.store import reviews
 from evalq.store.database import Connection, Database, Row
 from evalq.store.definitions import Snapshots
-from evalq.store.reviews import ItemRow
+from evalq.store.reviews import ItemRow, NewItem
 
 log = logging.getLogger(__name__)
 
@@ -57,20 +57,23 @@ def catch_up(tx: Connection, bakeoff_id: int) -> set[int]:
 
 
 def list_items(tx: Connection, bakeoff_id: int) -> list[int]:
-    """Make items of the grades that wait for people; those that must be graded anew: rankings."""
+    """Make items of the grades that wait for people; return those that must be graded anew: rankings."""
     snapshots = Snapshots(tx)
-    rankings: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
-    graders: dict[tuple[str, int, str], Human] = {}
+    answers: defaultdict[str, list[Row]] = defaultdict(list)
+    graders: dict[str, Human] = {}
     for row in tx.rows("unlisted_reviews", bakeoff_id=bakeoff_id):
         grader = _grader(snapshots, row["task_sha"], row["case_body"], row["grader"])[1]
-        key = (row["case_id"], row["sample"], row["grader"])
-        if not isinstance(grader.rating_scale, RankingScale):
-            if row["is_wanted"]:
-                reviews.add_item(tx, row, _token(row, row["job_id"]), grader, [row["job_id"]])
-        elif row["is_complete"]:
-            rankings[key].append(row)
-            graders[key] = grader
-    return [_add_ranking(tx, rows, graders[key]) for key, rows in rankings.items()]
+        is_ranking = isinstance(grader.rating_scale, RankingScale)
+        if row["is_complete"] if is_ranking else row["is_wanted"]:
+            token = _token(row) if is_ranking else _token(row, row["job_id"])
+            answers[token].append(row)
+            graders[token] = grader
+    items = [_new_item(token, rows, graders[token]) for token, rows in answers.items()]
+    ids = reviews.add_items(tx, bakeoff_id, items) if items else {}
+    rankings = [ids[item.token] for item in items if isinstance(item.terms.rating_scale, RankingScale)]
+    for item_id in rankings:
+        _void(tx, bakeoff_id, item_id)
+    return rankings
 
 
 def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
@@ -133,22 +136,20 @@ def _words(grade: Grade) -> str:
     return {True: "passed", False: "failed", None: "undecided"}[grade.passed]
 
 
-def _add_ranking(tx: Connection, rows: Sequence[Row], grader: Human) -> int:
-    """The answers of all judges to a case as one item; another answer makes earlier rankings void."""
+def _new_item(token: str, rows: Sequence[Row], grader: Human) -> NewItem:
+    """Answers in an order that says nothing of their judges."""
+    job_ids = sorted((row["job_id"] for row in rows), key=lambda job_id: _token(rows[0], job_id))
     first = rows[0]
-    item_id = reviews.add_item(
-        tx,
-        first,
-        _token(first),
-        grader,
-        sorted((row["job_id"] for row in rows), key=lambda job_id: _token(first, job_id)),
-    )
+    return NewItem(token, first["grader"], first["case_id"], first["sample"], grader, tuple(job_ids))
+
+
+def _void(tx: Connection, bakeoff_id: int, item_id: int) -> None:
+    """Rankings that do not hold a late answer count no more."""
     void = {row["reviewer"] for row in tx.rows("drop_reviews", item_id=item_id)}
     job_ids = [answer.job_id for answer in reviews.answers(tx, item_id)]
     for reviewer in sorted(void):
-        log.warning("bakeoff_id=%s: a late answer makes a ranking void", first["bakeoff_id"])
+        log.warning("bakeoff_id=%s: a late answer makes a ranking void", bakeoff_id)
         tx.run("label_from_reviews", job_ids=job_ids, reviewer=reviewer)
-    return item_id
 
 
 def _grader(snapshots: Snapshots, task_sha: str, case_body: str, name: str) -> tuple[EvalCase, Human]:

@@ -55,21 +55,17 @@ CREATE INDEX idx_grades_human ON grades (job_id, grader) WHERE kind = 'human';
 ALTER TABLE human_labels ADD COLUMN from_review BOOLEAN NOT NULL DEFAULT FALSE;
 COMMENT ON COLUMN human_labels.from_review IS 'Follows from what its labeller said in reviews; taken back with them.';
 
-CREATE VIEW review_quotas AS
-SELECT i.id AS item_id, c.rated, c.taken,
-       c.taken < least(i.max_allowed, greatest(i.min_required, c.rated + 1)) AS has_room
-FROM review_items i CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE h.state = 'rated') AS rated,
-           count(*) FILTER (WHERE h.state = 'rated' OR h.lease_until > clock_timestamp()) AS taken
-    FROM human_reviews h WHERE h.item_id = i.id AND NOT h.adjudicates
-) c;
-COMMENT ON VIEW review_quotas IS 'How many have rated an item, or have it in hand, and whether one more may take it: as many as are required, then one at a time while they disagree.';
+COMMENT ON TABLE eval_runs IS 'One row per judge, evalset and bake-off, written when its last job has ended, and again when people have reviewed its answers.';
 
-CREATE FUNCTION has_reviewed(p_reviewer TEXT, p_item_id BIGINT) RETURNS BOOLEAN LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT 1 FROM human_reviews h WHERE h.item_id = p_item_id AND h.reviewer = p_reviewer
-                   AND h.state IN ('rated', 'withdrawn') AND NOT h.adjudicates)
-$$;
-COMMENT ON FUNCTION has_reviewed IS 'Whether a person has rated an item or given it back: it is not offered to them again.';
+CREATE VIEW review_quotas AS
+SELECT i.id AS item_id, coalesce(c.rated, 0) AS rated, coalesce(c.taken, 0) AS taken,
+       coalesce(c.taken, 0) < least(i.max_allowed, greatest(i.min_required, coalesce(c.rated, 0) + 1)) AS has_room
+FROM review_items i LEFT JOIN (
+    SELECT h.item_id, count(*) FILTER (WHERE h.state = 'rated') AS rated,
+           count(*) FILTER (WHERE h.state = 'rated' OR h.lease_until > clock_timestamp()) AS taken
+    FROM human_reviews h WHERE NOT h.adjudicates GROUP BY h.item_id
+) c ON c.item_id = i.id;
+COMMENT ON VIEW review_quotas IS 'How many have rated an item, or have it in hand, and whether one more may take it: as many as are required, then one at a time while they disagree.';
 
 CREATE FUNCTION lease_review(p_bakeoff_id BIGINT, p_grader TEXT, p_reviewer TEXT)
 RETURNS TABLE (item_id BIGINT, is_lost BOOLEAN) LANGUAGE plpgsql AS $$
@@ -90,12 +86,16 @@ BEGIN
     -- only if there is nothing else.
     SELECT i.id INTO chosen FROM review_items i JOIN review_quotas q ON q.item_id = i.id
     WHERE i.is_open AND q.has_room AND (p_bakeoff_id IS NULL OR i.bakeoff_id = p_bakeoff_id)
-      AND (p_grader IS NULL OR i.grader = p_grader) AND NOT has_reviewed(p_reviewer, i.id)
+      AND (p_grader IS NULL OR i.grader = p_grader) AND NOT EXISTS (
+          SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.reviewer = p_reviewer
+            AND h.state IN ('rated', 'withdrawn') AND NOT h.adjudicates)
     ORDER BY q.taken DESC, i.token LIMIT 1 FOR UPDATE OF i SKIP LOCKED;
     IF NOT FOUND THEN
         SELECT i.id INTO chosen FROM review_items i JOIN review_quotas q ON q.item_id = i.id
         WHERE i.is_open AND q.has_room AND (p_bakeoff_id IS NULL OR i.bakeoff_id = p_bakeoff_id)
-          AND (p_grader IS NULL OR i.grader = p_grader) AND NOT has_reviewed(p_reviewer, i.id)
+          AND (p_grader IS NULL OR i.grader = p_grader) AND NOT EXISTS (
+              SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.reviewer = p_reviewer
+                AND h.state IN ('rated', 'withdrawn') AND NOT h.adjudicates)
         ORDER BY q.taken DESC, i.token LIMIT 1 FOR UPDATE OF i;
     END IF;
     IF NOT FOUND THEN

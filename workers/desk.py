@@ -54,9 +54,9 @@ class Desk:
 
     def grade(self, completion: Completion) -> list[Grade]:
         """One mark per grader that can work here, after those given elsewhere; none for what is no answer."""
-        if not completion.is_answer:
-            return []
         subject = self.subject(completion)
+        if not subject.is_answer:
+            return []
         if self._job.stage == "call":
             here = grade_answer(subject, self)
             return here if self.leaves_code(completion) else here + ask_people(subject)

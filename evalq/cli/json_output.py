@@ -10,5 +10,13 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud8
 
 def json_text(value: Any) -> str:
     """Indented JSON; letters of every language stay, what a terminal would obey is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return _harmless(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def json_line(value: Any) -> str:
+    """The same on one line, for JSONL."""
+    return _harmless(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
+
+
+def _harmless(text: str) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.json_output import json_line, json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -136,7 +136,7 @@ def export_command(bakeoff: str, output: Path | None, grader: str | None) -> int
     from evalq.reviewing import export_items
 
     with _database() as db:
-        lines = list(export_items(db, _find(db, bakeoff) or 0, grader=grader))
+        lines = [json_line(one) for one in export_items(db, _find(db, bakeoff) or 0, grader=grader)]
     if output is None:
         sys.stdout.writelines(lines)
     else:

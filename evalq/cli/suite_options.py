@@ -10,6 +10,7 @@ import click
 from evalq.cli import options
 
 if TYPE_CHECKING:
+    from evalq.settings import Settings
     from evalq.suites.opening import Choice, Opened
     from evalq.suites.planning import Wish
 
@@ -59,16 +60,32 @@ def asking(command: _Command) -> _Command:
 
 def opened(path: Path, how: dict[str, Any], *, only: str | None = None) -> "tuple[Opened, Wish]":
     """The suite a command names, with who answers it; `only` one type of eval where the command says so."""
+    from evalq.keys import environment_with_keys
     from evalq.settings import load_settings
-    from evalq.suites.opening import open_suite
+    from evalq.suites.opening import open_suite, refuse_unfilled
     from evalq.suites.planning import Wish
 
     choice = chosen(how, only=only)
-    found = open_suite(
-        path, choice, settings=load_settings(Path.cwd(), options.environ()), environ=os.environ
-    )
+    settings = load_settings(Path.cwd(), options.environ())
+    found = open_suite(path, choice, settings=settings, environ=environment_with_keys(os.environ))
+    refuse_unfilled(found, settings)
+    _say_whose_variables(found, choice, settings)
     samples = how["samples"] or found.suite.config.samples or 1
     return found, Wish(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
+
+
+def _say_whose_variables(opened: "Opened", choice: "Choice", settings: "Settings") -> None:
+    """A fleet that runs already has its own environment: what is given here does not reach it."""
+    from evalq.embedded import describe
+    from evalq.settings import data_dir
+
+    status = None if settings.database_url else describe(data_dir(settings, Path.cwd(), os.environ))
+    if settings.database_url is None and not (status and status.kept):
+        return
+    asked = {name for one in opened.found for name in getattr(one.judge, "variables_env", {})}
+    for name in sorted(asked & choice.given.keys()):
+        remedy = f"set EVALQ_VAR_{name.upper()} there, or keep it with `evalq keys set`"
+        click.echo(f"warning: --var {name} does not reach a fleet that is running; {remedy}", err=True)
 
 
 def chosen(how: dict[str, Any], *, only: str | None = None) -> "Choice":

@@ -59,7 +59,7 @@ def ask_people(subject: Subject) -> list[Grade]:
 def decide_outcome(subject: Subject, grades: Sequence[Grade]) -> Outcome:
     """Passed when every required grade passed and the weighted score suffices; an error is never a fail."""
     completion = subject.completion
-    if not completion.is_answer:
+    if not subject.is_answer:
         return Outcome("errored", completion.state, f"the answer is {completion.state}")
     return outcome_of(grades, threshold_of(subject.task, subject.case))
 

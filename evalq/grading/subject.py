@@ -27,6 +27,12 @@ class Subject:
         return self.completion.text
 
     @property
+    def is_answer(self) -> bool:
+        """True for what a grader may mark: silence too, where the case expects exactly that."""
+        is_wanted_silence = self.completion.state == "empty" and self.expected.get("answer") == ""
+        return self.completion.is_answer or is_wanted_silence
+
+    @property
     def expected(self) -> Mapping[str, Any]:
         """What the case expects; empty when it says nothing."""
         return self.case.expected or {}

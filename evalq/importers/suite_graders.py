@@ -27,6 +27,7 @@ _SPELLINGS = {
     "functional": "function_output",
     "structural": "structural_match",
 }
+_SCALES = ("binary", "likert", "ranking")
 _DECLARES_CODE = ("executor", "function_name", "test_cases")
 
 Parts = Mapping[str, Any]
@@ -170,7 +171,7 @@ _CODE: Mapping[str, Callable[[str, dict[str, Any], ExpectedForm], dict[str, Any]
 def _human(config: dict[str, Any], library: Library) -> dict[str, Any]:
     """People's scale and rubric may be shared ones, by name."""
     scale, rubric = config.get("rating_scale"), config.get("rubric")
-    if isinstance(scale, str):
+    if isinstance(scale, str) and scale not in _SCALES:
         if scale not in library.scales:
             raise ValueError(f"no scale is called {scale!r}; add it to config/graders.yaml, or write it out")
         config = {**config, "rating_scale": dict(library.scales[scale])}

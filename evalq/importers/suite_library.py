@@ -14,6 +14,7 @@ from evalq.importers.suite_parts import as_mapping, completed, part
 
 _SECTIONS = ("graders", "rubrics", "scales", "defaults", "overrides")
 _SCALE_TYPES = ("binary", "likert", "ranking")
+_LIMITS = ("k", "thresholds", "metrics", "default", "contexts")
 _PROMPTS = ("model_grader_prompt", "human_grader_prompt")
 
 
@@ -66,6 +67,13 @@ def is_library(value: Any) -> bool:
     return all(key in _SECTIONS or _kind(key, entry) is not None for key, entry in value.items())
 
 
+def is_thresholds(value: Any) -> bool:
+    """Whether a mapping says nothing but what a gate demands."""
+    if not isinstance(value, dict) or not value:
+        return False
+    return all(key in _LIMITS or _is_metric(key) or _demands(entry) for key, entry in value.items())
+
+
 def read_shared_thresholds(located: Located) -> Thresholds:
     """`config/thresholds.yaml`: metrics and contexts, each in its section or at the top."""
     value = dict(as_mapping(located, "the file"))
@@ -91,6 +99,18 @@ def context_thresholds(name: str, own: Thresholds) -> Mapping[str, float]:
     if name not in known:
         raise InputError(Problem(f"there is no context {name!r}", near(name, known)))
     return known[name]
+
+
+def _is_metric(name: str) -> bool:
+    try:
+        spelled(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _demands(entry: Any) -> bool:
+    return isinstance(entry, dict) and bool(entry) and all(_is_metric(name) for name in entry)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -38,6 +38,11 @@ class Metric:
         return PASS_RATE if sign is None else f"{sign}{self.k}"
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in a table: pass@k, then pass^k, then the pass rate."""
+        return ("pass_at", "pass_hat", "pass_rate").index(self.kind), self.k
+
+    @property
     def samples(self) -> int:
         """How many answers per case it takes to know it."""
         return self.k
@@ -75,7 +80,6 @@ def read_thresholds(value: Any) -> Any:
 
 
 def demands(thresholds: Mapping[str, float], *, k: int = 3) -> dict[Metric, float]:
-    """The thresholds by metric, in the order pass@k, pass^k, pass rate."""
+    """The thresholds by metric, each in its place."""
     read = {read_metric(name, k=k): share for name, share in thresholds.items()}
-    order = {"pass_at": 0, "pass_hat": 1, "pass_rate": 2}
-    return dict(sorted(read.items(), key=lambda item: (order[item[0].kind], item[0].k)))
+    return dict(sorted(read.items(), key=lambda item: item[0].place))

@@ -131,6 +131,9 @@ def read_gates(path: Path) -> list[GateForm]:
 
 def _of_trigger(located: Located, path: Path) -> GateForm:
     form = validate(TriggerForm, located)
+    if form.on_failure.report_path and not _stays(form.on_failure.report_path, path):
+        message = "report_path leads out of its folder"
+        raise InputError(located.problem(("on_failure", "report_path"), message, "write a path inside it"))
     return GateForm(
         form.when or "eval_trigger",
         _suite(form.suite, path, located, "suite"),
@@ -174,6 +177,13 @@ def _of_step(step: Located, path: Path) -> GateForm:
         TriggerFilters(categories=form.categories, tags=form.tags),
         blocking=form.blocking,
     )
+
+
+def _stays(written: str, path: Path) -> bool:
+    """Whether a path to write to lies below the gate's folder, or below where we are."""
+    here = path.resolve().parent
+    whole = (here / written).resolve()
+    return any(whole.is_relative_to(root) for root in (here, Path.cwd().resolve()))
 
 
 def _suite(written: str, path: Path, located: Located, *loc: str) -> Path:

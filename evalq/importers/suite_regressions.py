@@ -70,7 +70,7 @@ def compared(one: SuiteEval, baseline: Any) -> SuiteEval:
     located, setting = source.located, source.setting
     with placed(located, "comparison"):
         graders = comparison_graders(form, baseline, setting, is_response=one.request is not None)
-    shape = shape_text(baseline) if form.comparison.type in ("structural", "numeric") else ""
+    shape = shape_text(example_of(baseline)) if form.comparison.type in ("structural", "numeric") else ""
     _, _, prompt = _asked(form, setting)
     return one.with_case(
         inputs={**one.case.inputs, "prompt": "\n\n".join(text for text in (prompt, shape) if text)},

@@ -14,11 +14,12 @@ from evalq.importers.imported import Imported, TriggerMode
 from evalq.importers.suite import RUNNABLE, SUFFIXES, SUITE_FILES, Suite, load_file, read_suite
 from evalq.importers.suite_checking import shared_problems
 from evalq.importers.suite_evals import SuiteEval
+from evalq.importers.suite_library import read_shared_thresholds
 from evalq.importers.suite_phase import read_gates
 from evalq.importers.suite_reports import report_problems
 from evalq.importers.suite_shapes import shape_of
 
-_CHECKED_ONLY = ("library", "phase", "trigger", "report")
+_CHECKED_ONLY = ("library", "thresholds", "phase", "trigger", "report")
 
 
 def imported_of(suite: Suite, evals: Sequence[SuiteEval]) -> Imported:
@@ -113,11 +114,15 @@ def refuse_unfit(suite: Suite) -> None:
 
 
 def _check_beside(located: Located, path: Path) -> None:
-    shape = shape_of(located.value)
-    wrong = shared_problems(located) if shape == "library" else []
-    if shape == "report":
-        wrong = report_problems(located)
-    elif shape != "library":
-        read_gates(path)
+    wrong: Sequence[Problem] = ()
+    match shape_of(located.value):
+        case "library":
+            wrong = shared_problems(located)
+        case "report":
+            wrong = report_problems(located)
+        case "thresholds":
+            read_shared_thresholds(located)
+        case _:
+            read_gates(path)
     if wrong:
         raise InputError(*wrong)

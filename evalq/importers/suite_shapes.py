@@ -13,10 +13,12 @@ from evalq.errors import InputError
 from evalq.importers.suite_config import SuiteConfig
 from evalq.importers.suite_evals import grader_forms
 from evalq.importers.suite_forms import EvalType
-from evalq.importers.suite_library import Library, is_library
+from evalq.importers.suite_library import Library, is_library, is_thresholds
 from evalq.importers.suite_parts import as_mapping, completed, part, renamed, without
 
-Shape = Literal["suite", "evals", "tests", "single", "wrapped", "phase", "trigger", "library", "report"]
+Shape = Literal[
+    "suite", "evals", "tests", "single", "wrapped", "phase", "trigger", "library", "thresholds", "report"
+]
 
 _REGRESSION_KEYS = {"baseline", "current", "comparison", "baseline_version"}
 _WRAPPERS: dict[str, EvalType] = {"capability_eval": "capability", "regression_eval": "regression"}
@@ -72,7 +74,9 @@ def shape_of(value: Any) -> Shape | None:
         return "tests"
     if _is_eval(value) and "id" in value:
         return "single"
-    return "library" if is_library(value) else None
+    if is_library(value):
+        return "library"
+    return "thresholds" if is_thresholds(value) else None
 
 
 _BY_KEY: dict[str, Shape] = {

@@ -1,6 +1,5 @@
 """Review away from the terminal: what is to be rated as JSONL, and the ratings people wrote into it."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +35,10 @@ class Imported:
     bakeoff_ids: tuple[int, ...]
 
 
-def export_items(db: Database, bakeoff_id: int, *, grader: str | None = None) -> Iterator[str]:
-    """A line of JSON per item that reviews are wanted of, `rating` left null; blind ones hide the judge."""
+def export_items(db: Database, bakeoff_id: int, *, grader: str | None = None) -> Iterator[dict[str, Any]]:
+    """One line per item that reviews are wanted of, `rating` left null; blind ones hide the judge."""
     for item in open_items(db, bakeoff_id, grader=grader):
-        blank = {"rating": None, "comment": "", "reviewer": ""}
-        yield json.dumps({"item": item.item, **blank, **item.to_dict()}, ensure_ascii=False) + "\n"
+        yield {"item": item.item, "rating": None, "comment": "", "reviewer": "", **item.to_dict()}
 
 
 def import_ratings(db: Database, path: Path, *, reviewer: str) -> Imported:

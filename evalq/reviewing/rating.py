@@ -88,7 +88,12 @@ def rate_all(db: Database, given: Sequence[Given]) -> list[Rated]:
         reviews.lock(tx, sorted(touched))
         stored = _store_all(tx, given, items)
         _follow(tx, touched)
-        return [_rated(tx, row, rating) for row, rating in zip(items, stored, strict=True)]
+        pending = {bakeoff_id: _n_pending(tx, bakeoff_id) for bakeoff_id in set(touched.values())}
+        now = {item_id: reviewed.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
+        return [
+            _rated(now[row["id"]], rating, pending[row["bakeoff_id"]])
+            for row, rating in zip(items, stored, strict=True)
+        ]
 
 
 def undo(db: Database, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
@@ -197,18 +202,17 @@ def _follow(tx: Connection, touched: Mapping[int, int]) -> None:
         conclude_again(tx, bakeoff_id, reviewed.regrade(tx, item_ids))
 
 
-def _rated(tx: Connection, row: Row, rating: Any) -> Rated:
-    found = reviewed.read_reviewed(tx, row["id"], Snapshots(tx))
-    standing = found.standing
+def _rated(found: reviewed.Reviewed, rating: Any, n_pending: int) -> Rated:
+    agreement = found.standing.agreement
     return Rated(
-        row["token"],
-        row["bakeoff_id"],
+        found.item.token,
+        found.item.bakeoff_id,
         rating,
-        standing.state,
+        found.standing.state,
         _reason(found),
-        None if standing.agreement is None else round(standing.agreement, 4),
+        None if agreement is None else round(agreement, 4),
         found.item.rated,
-        _n_pending(tx, row["bakeoff_id"]),
+        n_pending,
     )
 
 

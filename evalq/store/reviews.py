@@ -10,7 +10,7 @@ from typing import Any
 from evalq.definitions.graders import Human
 from evalq.errors import Unreachable
 from evalq.records import Grade, Outcome
-from evalq.store.database import Connection, Database, Row
+from evalq.store.database import Connection, Database
 from evalq.store.jobs import storable, storable_json
 
 _TRIES = 50
@@ -71,19 +71,33 @@ class Said:
     adjudicates: bool = False
 
 
-def add_item(tx: Connection, row: Row, token: str, grader: Human, job_ids: Sequence[int]) -> int:
-    """List answers for review; an item that is listed already gets them added. Its id."""
-    found = tx.row(
-        "add_review_item",
-        **{name: row[name] for name in ("bakeoff_id", "grader", "case_id", "sample")},
-        token=token,
-        min_required=grader.evaluators.min_required,
-        max_allowed=grader.evaluators.max_allowed,
-        lease_s=grader.time_limit_minutes * 60,
+@dataclass(frozen=True)
+class NewItem:
+    """Something to be rated: its name for people, where it belongs, and the jobs whose answers it holds."""
+
+    token: str
+    grader: str
+    case_id: str
+    sample: int
+    terms: Human
+    job_ids: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the statement that keeps it takes it."""
+        return {
+            **{name: getattr(self, name) for name in ("token", "grader", "case_id", "sample", "job_ids")},
+            "min_required": self.terms.evaluators.min_required,
+            "max_allowed": self.terms.evaluators.max_allowed,
+            "lease_s": self.terms.time_limit_minutes * 60,
+        }
+
+
+def add_items(tx: Connection, bakeoff_id: int, items: Sequence[NewItem]) -> dict[str, int]:
+    """List answers for review; an item that is listed already gets those it lacks. The ids by token."""
+    rows = tx.rows(
+        "add_review_items", bakeoff_id=bakeoff_id, items=json.dumps([item.to_json() for item in items])
     )
-    assert found is not None
-    tx.run("add_review_answers", item_id=found["id"], grader=row["grader"], job_ids=list(job_ids))
-    return int(found["id"])
+    return {row["token"]: row["id"] for row in rows}
 
 
 def item(db: Database | Connection, item_id: int) -> ItemRow:

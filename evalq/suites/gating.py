@@ -30,16 +30,20 @@ def demanded(
     InputError when nothing is demanded at all: a gate without a threshold would let everything pass.
     """
     shared = suite.thresholds if suite else Thresholds()
-    found = dict(shared.metrics)
-    if form is not None:
-        found |= context_thresholds(form.context, shared) if form.context else {}
-        found |= form.thresholds
-    found |= context_thresholds(context, shared) if context else {}
-    found |= given or {}
+    sources = [
+        shared.metrics,
+        context_thresholds(form.context, shared) if form and form.context else {},
+        form.thresholds if form else {},
+        context_thresholds(context, shared) if context else {},
+        given or {},
+    ]
+    found: dict[Metric, float] = {}
+    for source in sources:
+        found |= demands(source, k=shared.k)
     if not found:
         remedy = "give --context production, or --set pass_at_1=0.9, or write thresholds"
         raise InputError(Problem("nothing is demanded", remedy, suite.file if suite else ""))
-    wanted: dict[Metric, float | None] = dict(demands(found, k=shared.k))
+    wanted: dict[Metric, float | None] = dict(sorted(found.items(), key=lambda item: item[0].place))
     for name in form.shown_metrics if form else ():
         wanted.setdefault(read_metric(name, k=shared.k), None)
     return [Demand(metric.key, metric.label, threshold) for metric, threshold in wanted.items()]

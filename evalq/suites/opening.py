@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalq.definitions.placeholders import read_variables
+from evalq.definitions.judge import HttpJudge
+from evalq.definitions.placeholders import read_variables, variable_of
 from evalq.errors import InputError, Problem
 from evalq.importers.suite import Suite, read_suite
 from evalq.importers.suite_evals import SuiteEval
@@ -15,6 +16,7 @@ from evalq.suites import baselines
 from evalq.suites.answering import Respondent, respondents
 from evalq.suites.choosing import Filters, choose
 from evalq.suites.planning import Wish, plan_parts, refuse_nothing
+from evalq.suites.results_folder import results_folder
 from evalq.suites.suite_run import Asked
 
 
@@ -25,6 +27,9 @@ class Opened:
     suite: Suite
     evals: tuple[SuiteEval, ...]
     found: tuple[Respondent, ...]
+    results: Path
+    unfilled: tuple[str, ...] = ()
+    """Variables that fill its requests and that nobody here has set: the fleet may have them."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,35 @@ def open_suite(path: Path, choice: Choice, *, settings: Settings, environ: Mappi
 
     Only values given by hand are filled into prompts: what the environment holds may be a secret.
     """
-    given = {name.lower(): value for name, value in choice.given.items()}
-    suite = read_suite(path, given)
+    suite = read_suite(path, choice.given)
     refuse_unfit(suite)
     evals = choose(suite, choice.filters)
-    found = respondents(suite, evals, choice.judges, settings=settings, values=read_variables(given, environ))
-    return Opened(suite, evals, tuple(found))
+    values = read_variables(choice.given, environ)
+    found = respondents(suite, evals, choice.judges, settings=settings, values=values)
+    unfilled = [
+        variable
+        for one in found
+        if isinstance(one.judge, HttpJudge)
+        for name, variable in one.judge.variables_env.items()
+        if name not in values and not environ.get(variable)
+    ]
+    folder = results_folder(suite, Path.cwd())
+    return Opened(suite, evals, tuple(found), folder, tuple(dict.fromkeys(unfilled)))
+
+
+def refuse_unfilled(opened: Opened, settings: Settings) -> None:
+    """InputError for variables that are set nowhere: a fleet of our own has what we have."""
+    if opened.unfilled and not settings.database_url:
+        raise InputError(
+            *(
+                Problem(
+                    f"nothing fills {{{{{name.removeprefix(variable_of(''))}}}}}",
+                    f"set {name}, or give --var",
+                    opened.suite.file,
+                )
+                for name in opened.unfilled
+            )
+        )
 
 
 def plan_suite(
@@ -69,5 +97,5 @@ def read_given(pairs: tuple[str, ...]) -> dict[str, str]:
             raise InputError(
                 Problem("--var is not of the form name=value", "write --var api_base_url=http://…")
             )
-        found[name] = value
+        found[name.lower()] = value
     return found

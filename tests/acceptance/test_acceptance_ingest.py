@@ -71,17 +71,10 @@ def test_a_set_is_not_overwritten_and_appending_skips_what_is_there(stocked: Any
     assert (again["cases"], again["duplicates"], again["written"]) == (0, [2, 3, 4], False)
 
 
-@pytest.mark.parametrize("place", [("--eval-set", "holdout-7"), ("-o", "holdout-7.yaml")])
-def test_a_holdout_takes_no_cases(stocked: Any, place: tuple[str, str]) -> None:
-    refused = stocked.run(*INGEST, *place, "--yes")
+def test_a_holdout_takes_no_cases(stocked: Any) -> None:
+    refused = stocked.run(*INGEST, "-o", "holdout-7.yaml", "--yes")
     assert (refused.returncode, refused.stdout) == (5, "")
     assert "'holdout-7' is a holdout" in refused.stderr
-
-
-def test_columns_that_are_not_there_are_named_beside_those_that_are(stocked: Any) -> None:
-    refused = stocked.run("ingest", "prod.csv", "--task", "capitals", "--eval-set", "other")
-    assert refused.returncode == 2
-    assert "needs country; the columns are mail, label, lang; say which is which" in refused.stderr
 
 
 def test_names_are_found_by_a_model_once_for_review_and_writing(stocked: Any) -> None:
@@ -160,9 +153,7 @@ def test_the_same_question_is_not_paid_for_twice_and_another_seed_is_another(sto
     assert (other["kept"], other["bakeoff_id"] > again["bakeoff_id"]) == (False, True)
 
 
-@pytest.mark.parametrize("how", [("--eval-set", "holdout-7"), ("--like", "holdout-7")])
-def test_drafting_neither_writes_nor_shows_a_holdout(stocked: Any, how: tuple[str, str]) -> None:
-    stocked.write_cases("holdout-7", 3)
-    refused = stocked.run(*GENERATE, *how)
+def test_drafting_writes_into_no_holdout(stocked: Any) -> None:
+    refused = stocked.run(*GENERATE, "--eval-set", "holdout-7")
     assert (refused.returncode, refused.stdout) == (5, "")
     assert "is a holdout" in refused.stderr

@@ -57,7 +57,7 @@ def test_an_item_has_all_it_takes_to_rate_it(db: Database) -> None:
 
 
 def filled(db: Database, bakeoff_id: int, path: Path, rate: Callable[[int], dict[str, Any]]) -> Path:
-    lines = [json.loads(line) for line in export_items(db, bakeoff_id)]
+    lines = export_items(db, bakeoff_id)
     path.write_text("".join(json.dumps({**one, **rate(at)}) + "\n" for at, one in enumerate(lines)), "utf-8")
     return path
 

@@ -20,6 +20,7 @@ from review_scene import (
 
 from evalq.calibration.evidence import gather
 from evalq.conclusion import conclude_again, result_of
+from evalq.definitions.graders import Human
 from evalq.errors import InputError, Refused
 from evalq.fsck import check
 from evalq.records import Grade
@@ -196,6 +197,23 @@ def test_an_answer_graded_again_keeps_its_reviews(db: Database, sql: Sql) -> Non
     assert sql("SELECT verdict, message FROM outcomes") == [
         ("errored", "disagreement: reviewers are evenly split; adjudicate")
     ]
+
+
+def test_a_case_may_have_people_of_its_own(db: Database, sql: Sql) -> None:
+    task = task_of(human())
+    own = Human.model_validate(human(name="twice", min_required=2, rating_scale=LIKERT))
+    bakeoff_id = start(db, task, 1, graders=[own])
+    end(db, task, job_ids(db, bakeoff_id)[0])
+    conclude_all(db, bakeoff_id)
+    assert sql("SELECT grader, min_required FROM review_items ORDER BY grader") == [
+        ("human", 1),
+        ("twice", 2),
+    ]
+    for grader, said, reviewer in (("human", "pass", "ann"), ("twice", 4, "ann"), ("twice", 5, "bob")):
+        item = next_item(db, bakeoff_id, reviewer, grader=grader).item
+        assert item is not None
+        last = rate(db, Given(item.item, reviewer, said))
+    assert (last.state, last.n_pending) == ("decided", 0)
 
 
 def test_an_unknown_item_and_a_strange_rating_are_the_users_to_mend(db: Database, sql: Sql) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,8 +15,11 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.graders.code import FunctionOutput
+from evalq.definitions.yaml_text import load_yaml
 from evalq.embedded.processes import wait_until
 from evalq.errors import Refused
+from evalq.grading.code import mark_code
 from evalq.sandbox.availability import outlook, require_sandbox
 from evalq.sandbox.bait import laid_bait, processes_with
 from evalq.sandbox.canaries import ESCAPES, try_escape
@@ -153,3 +157,13 @@ print([check_ordinary_code(sandbox), *(one.escape.name for one in fly(sandbox) i
             check=False,
         )
     assert (done.stdout.strip(), done.stderr) == ("['']", "")
+
+
+def test_the_documented_example_passes_and_fails_where_it_says() -> None:
+    text = (ROOT / "docs" / "graders.md").read_text("utf-8").partition("\n## Graders that run code\n")[2]
+    block = text.partition("```yaml\n")[2].partition("```")[0]
+    [shown] = load_yaml(block, "graders.md").value["graders"]
+    grader = FunctionOutput.model_validate(shown)
+    said = re.findall(r"^# (passes|fails): '(.*)'$", block, re.MULTILINE)
+    marks = [mark_code(grader, code, partial(run, isolation="strong")).passed for _, code in said]
+    assert marks == [word == "passes" for word, _ in said] == [True, False]

@@ -16,6 +16,7 @@ from evalq.definitions.graders.texts import (
     Levenshtein,
     MaxWords,
     MinWords,
+    NotContains,
     Semantic,
     StartsEnds,
 )
@@ -23,6 +24,7 @@ from evalq.definitions.graders.tools import MaxToolCalls, SkillTriggered, ToolTr
 
 CheckConfig = (
     Contains
+    | NotContains
     | ContainsAny
     | ContainsAll
     | StartsEnds

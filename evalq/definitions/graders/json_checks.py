@@ -36,19 +36,20 @@ class JsonSchema(Grader):
     value: Annotated[Schema | None, PlainValidator(_read_schema)] = Field(
         default=None, validation_alias=AliasChoices("schema", "value")
     )
+    alternatives: list[Annotated[Schema, PlainValidator(_read_schema)]] = Field(default=[])
 
-    def wanted(self, expected: Mapping[str, Any]) -> Schema | None:
-        """Its own schema, or the case's `schema`."""
-        own: Schema | None = self.value if self.value is not None else expected.get("schema")
-        return own if isinstance(own, dict | bool) else None
+    def wanted(self, expected: Mapping[str, Any]) -> list[Schema]:
+        """The schemas of which one is enough: its own, or the case's `schema`."""
+        schema = self.value if self.value is not None else expected.get("schema")
+        return [schema, *self.alternatives] if isinstance(schema, dict | bool) else []
 
     def lack(self, expected: Mapping[str, Any]) -> Lack | None:
         """It needs a schema, and one that is valid."""
-        schema = self.wanted(expected)
-        if schema is None:
+        schemas = self.wanted(expected)
+        if not schemas:
             return needs(self, "schema", "schema: {…}", "a JSON Schema")
         try:
-            check_json_schema(schema)
+            check_json_schema(schemas[0])
         except ValueError as exc:
             return lack_of(exc, "expected.schema")
         return None

@@ -1,7 +1,7 @@
 """Checks by regular expression."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -14,7 +14,9 @@ Flags = Annotated[list[Flag], BeforeValidator(read_flags)]
 
 
 class PatternGrader(Grader):
-    """Searches for `pattern` or one of its `alternatives`, or for the case's `expected.pattern`."""
+    """Searches for `pattern` or one of its `alternatives`; without one, for the case's."""
+
+    case_key: ClassVar[str] = "pattern"
 
     flags: Flags = Field(default=[])
     pattern: Text | None = Field(default=None, validation_alias=AliasChoices("pattern", "value", "expected"))
@@ -29,18 +31,18 @@ class PatternGrader(Grader):
 
     def wanted(self, expected: Mapping[str, Any]) -> list[str]:
         """The patterns of which one is enough; empty when neither grader nor case has any."""
-        pattern = self.pattern or expected.get("pattern")
+        pattern = self.pattern or expected.get(self.case_key)
         return [pattern, *self.alternatives] if isinstance(pattern, str) and pattern else []
 
     def lack(self, expected: Mapping[str, Any]) -> Lack | None:
         """It needs a pattern, and one that compiles."""
         patterns = self.wanted(expected)
         if not patterns:
-            return needs(self, "pattern", 'pattern: "…"', "a regular expression")
+            return needs(self, "pattern", f'{self.case_key}: "…"', "a regular expression")
         try:
             check_regex(patterns[0], self.flags)
         except ValueError as exc:
-            return lack_of(exc, "expected.pattern")
+            return lack_of(exc, f"expected.{self.case_key}")
         return None
 
 
@@ -57,5 +59,7 @@ class Matches(PatternGrader):
 
 class NotMatches(PatternGrader):
     """The pattern, and each of its alternatives, is nowhere in the answer."""
+
+    case_key: ClassVar[str] = "must_not_match"
 
     type: Literal["not_matches"]

@@ -10,9 +10,29 @@ from evalq.definitions.graders.grader import Grader, Lack
 
 
 class Contains(TextGrader):
-    """The text, or one of its alternatives, occurs in the answer; `not_contains`: none of them does."""
+    """The text, or one of its alternatives, occurs in the answer."""
 
-    type: Literal["contains", "icontains", "not_contains"]
+    type: Literal["contains", "icontains"]
+
+
+class NotContains(Grader):
+    """Neither the text nor one of its alternatives occurs in the answer."""
+
+    type: Literal["not_contains"]
+    value: Text | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
+    alternatives: list[Text] = Field(default=[])
+
+    def wanted(self, expected: Mapping[str, Any]) -> list[str]:
+        """The texts that must not occur: its own, or the case's `must_not_include`."""
+        banned = self.value or expected.get("must_not_include")
+        texts = [banned] if isinstance(banned, str) else banned
+        return [*texts, *self.alternatives] if texts and is_texts(texts) else []
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """It needs one text at least."""
+        if self.wanted(expected):
+            return None
+        return needs(self, "value", 'must_not_include: ["…"]', "a list of texts")
 
 
 class StartsEnds(TextGrader):

@@ -26,19 +26,21 @@ def mark_is_json(grader: IsJson, subject: Subject) -> Mark:
 
 def mark_json_schema(grader: JsonSchema, subject: Subject) -> Mark:
     """Passed when the answer's JSON fits the schema."""
-    schema = grader.wanted(subject.expected)
-    if schema is None:
+    schemas = grader.wanted(subject.expected)
+    if not schemas:
         raise nothing_to_compare()
-    return mark_json(text_of(subject), lambda value: _by_schema(schema, value))
+    return mark_json(text_of(subject), lambda value: _by_schemas(schemas, value))
 
 
-def _by_schema(schema: Schema, value: Any) -> Mark:
+def _by_schemas(schemas: list[Schema], value: Any) -> Mark:
     from evalq.grading.schemas import misfit  # the library behind it takes a while to load
 
-    found = misfit(schema, value)
-    if found is None:
-        return mark(True, "fits the schema")
-    place, why = found
+    place, why = "", ""
+    for schema in reversed(schemas):  # the first is told of when none fits
+        found = misfit(schema, value)
+        if found is None:
+            return mark(True, "fits the schema")
+        place, why = found
     return mark(False, f"{place}: {why}", path=place)
 
 

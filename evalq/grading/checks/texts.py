@@ -9,6 +9,7 @@ from evalq.definitions.graders.texts import (
     Equals,
     MaxWords,
     MinWords,
+    NotContains,
     Semantic,
     StartsEnds,
 )
@@ -19,7 +20,7 @@ from evalq.grading.words import listed, shown
 Fold = Callable[[str], str]
 
 
-def mark_contains(grader: Contains | ContainsAny, subject: Subject) -> Mark:
+def mark_contains(grader: Contains | ContainsAny | NotContains, subject: Subject) -> Mark:
     """Passed when one of the texts occurs."""
     wanted = grader.wanted(subject.expected)
     found = _occurring(wanted, text_of(subject), _fold(grader.type))
@@ -28,7 +29,7 @@ def mark_contains(grader: Contains | ContainsAny, subject: Subject) -> Mark:
     return mark(False, f"contains {'none of' if wanted[1:] else 'no'} {listed(wanted)}")
 
 
-def mark_not_contains(grader: Contains, subject: Subject) -> Mark:
+def mark_not_contains(grader: NotContains, subject: Subject) -> Mark:
     """Passed when none of the texts occurs."""
     found = mark_contains(grader, subject)
     return mark(not found.passed, found.reason)

@@ -110,7 +110,7 @@ def test_a_case_that_nothing_marks_does_not_fit() -> None:
     assert misfits(task_of(graders=[{"type": "is_json"}]), bare) == []
 
 
-TEXTS = ["contains", "icontains", "not_contains", "starts_with", "ends_with", "equals", "levenshtein"]
+TEXTS = ["contains", "icontains", "starts_with", "ends_with", "equals", "levenshtein"]
 NEEDS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
     *[({"type": kind}, {"answer": "x"}, {"answer": 3}, "expected.answer, a text") for kind in TEXTS],
     (
@@ -119,15 +119,22 @@ NEEDS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
         {"answer": "x", "alternatives": [3]},
         "a text",
     ),
+    (
+        {"type": "not_contains"},
+        {"must_not_include": "x"},
+        {"answer": "x"},
+        "expected.must_not_include, a list",
+    ),
+    ({"type": "not_contains"}, {"must_not_include": ["x"]}, {"must_not_include": [[]]}, "a list of texts"),
     ({"type": "contains_any"}, {"any_of": ["x"]}, {"any_of": [""]}, "expected.any_of, a list of texts"),
     ({"type": "contains_any"}, {"answer": "x"}, {"all_of": ["x"]}, "expected.any_of, a list of texts"),
     ({"type": "contains_all"}, {"all_of": ["x"]}, {"all_of": "x"}, "expected.all_of, a list of texts"),
     ({"type": "matches"}, {"pattern": "x"}, {}, "expected.pattern, a regular expression"),
     (
         {"type": "not_matches"},
-        {"pattern": "x"},
-        {"pattern": "("},
-        "expected.pattern: not a regular expression",
+        {"must_not_match": "x"},
+        {"must_not_match": "("},
+        "expected.must_not_match: not a regular expression",
     ),
     ({"type": "json_schema"}, {"schema": {}}, {"schema": []}, "expected.schema, a JSON Schema"),
     (

@@ -1,5 +1,6 @@
 """A set of drafts from brief to file, and the cases people accept."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,19 @@ def test_drafts_are_not_overwritten_but_added_to(root: Path) -> None:
 
 def test_a_task_without_a_set_is_drafted_for_without_strata(root: Path) -> None:
     (root / "evalsets/t/dev.yaml").unlink()
-    assert [one.id for one in make_brief(Order("t", 6, "m"), root).questions] == ["all-1", "all-2"]
+    brief = make_brief(Order("t", 6, "m"), root)
+    assert [one.id for one in brief.questions] == ["all-1", "all-2"]
+    assert brief.errand().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
+
+
+def test_a_name_that_cannot_be_is_refused(root: Path) -> None:
+    with pytest.raises(InputError, match="'a b' cannot name an evalset"):
+        make_brief(Order("t", 4, "m", eval_set="a b"), root)
+
+
+def test_drafting_stopped_at_its_cap_ends_with_four(root: Path) -> None:
+    drafted = answered(make_brief(Order("t", 4, "m"), root))
+    assert replace(drafted, replies=replace(drafted.replies, state="capped")).exit_code == 4
 
 
 def test_some_drafts_are_accepted_and_then_the_rest(root: Path) -> None:

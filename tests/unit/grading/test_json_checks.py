@@ -100,6 +100,12 @@ def test_additional_properties_may_have_a_schema_of_their_own() -> None:
     assert passed(grader, '{"a": 1, "b": 2}') is False
 
 
+def test_one_of_several_schemas_is_enough() -> None:
+    grader = {"type": "json_schema", "schema": {"type": "object"}, "alternatives": [{"type": "array"}, False]}
+    assert passed(grader, "[]") is True
+    assert grade(grader, "3").reason == "$: 3 is not of type 'object'"
+
+
 def test_a_schema_may_stand_in_the_case() -> None:
     assert passed({"type": "json_schema"}, "3", {"schema": {"minimum": 4}}) is False
     assert passed({"type": "json_schema"}, "3", {"schema": True}) is True

@@ -155,3 +155,19 @@ def test_the_weighted_score_must_reach_the_threshold(threshold: float, verdict: 
 def test_graders_without_weight_reach_no_threshold() -> None:
     strict = RETRIEVAL.model_copy(update={"pass_threshold": 0.1})
     assert decide_outcome(subject(strict, QUERY), [Grade("a", True, 1.0, weight=0.0)]).verdict == "failed"
+
+
+def test_silence_is_an_answer_where_exactly_that_is_expected(bench) -> None:
+    plain = TaskConfig(name="t", system_prompt="", user_template="{q}")
+    for expected, verdict in (("", "passed"), ("something", "errored")):
+        case = EvalCase.model_validate(
+            {
+                "id": "c",
+                "inputs": {"q": "?"},
+                "expected": {"answer": expected},
+                "graders": [{"type": "exact_match", "value": expected}],
+            }
+        )
+        silent = Subject(plain, case, Completion("empty", ""))
+        grades = grade_answer(silent, bench()) if silent.is_answer else []
+        assert decide_outcome(silent, grades).verdict == verdict

@@ -94,4 +94,4 @@ def test_a_name_without_a_group_captures_nothing() -> None:
 
 def test_a_pattern_may_stand_in_the_case() -> None:
     assert passed({"type": "matches"}, "a1", {"pattern": r"\d"}) is True
-    assert passed({"type": "not_matches", "flags": "i"}, "A", {"pattern": "a"}) is False
+    assert passed({"type": "not_matches", "flags": "i"}, "A", {"must_not_match": "a"}) is False

@@ -56,6 +56,7 @@ def test_equality_has_its_options(options: dict[str, bool], answer: str, is_pass
         ("icontains_any", {"answer": "x", "alternatives": ["B"]}, "abc"),
         ("contains_all", {"all_of": ["a", "b"]}, "abc"),
         ("starts_with", {"answer": "a"}, "abc"),
+        ("not_contains", {"must_not_include": ["of it"]}, "abc"),
         ("semantic", {"must_include": ["a", ["x", "b"]], "must_not_include": ["z"]}, "abc"),
         ("levenshtein", {"answer": "abd!", "alternatives": ["abc"]}, "abc"),
     ],

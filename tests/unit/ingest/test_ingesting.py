@@ -147,6 +147,27 @@ def test_names_are_replaced_and_rows_that_were_not_read_are_left_out(root: Path)
     assert ingested.exit_code == 3
 
 
+def test_a_reply_that_is_no_list_leaves_its_row_out(root: Path) -> None:
+    source = read_source(order(root, names_by="namer"), root)
+    ingested = make_cases(source, source.scrub(), replies(l1="I see none.", l2="[]"))
+    assert ingested.left_out[0].reason == "names not read: the reply is not a JSON list of names"
+    assert not any("--names-by MODEL" in warning for warning in ingested.warnings())
+
+
+def test_nobody_is_asked_about_rows_that_become_no_cases(root: Path) -> None:
+    ingest(root)
+    source = read_source(order(root, names_by="namer", append=True), root)
+    assert names_wanted(source, source.scrub()) is None
+    assert make_cases(source, source.scrub()).cast.cases == ()
+
+
+def test_cases_without_what_is_expected_are_written_as_drafts_and_said(root: Path) -> None:
+    write_rows(root, [{"text": "x"}])
+    ingested = ingest(root)
+    assert load_evalset(root / "evalsets/t/ingested.yaml").n_drafts == 1
+    assert any("marked draft: 1" in warning for warning in ingested.warnings())
+
+
 def test_a_names_pass_stopped_at_its_cap_ends_with_four(root: Path) -> None:
     source = read_source(order(root, names_by="namer"), root)
     capped = replace(replies(l1="[]", l2=None), state="capped")

@@ -3,6 +3,7 @@
 import pytest
 
 from evalq.scrub import DETECTORS, RANKING
+from evalq.scrub.checks import is_iban
 from evalq.scrub.scrubbing import find_spans
 
 FOUND = [
@@ -66,6 +67,14 @@ LET_PASS = [
     *("sk-learn-contrib-and-many-other-words", "-----BEGIN CERTIFICATE-----", "http://host.example/x@y"),
     "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "550e8400-e29b-41d4-a716-446655440000",
+    *(
+        "passport no. X1234",
+        "Ausweis Nr. 12 ist weg",
+        "00123456789012",
+        "id 0049 30 901820",
+        "XX61 5000 0000 0123",
+    ),
+    *("tel. 2024-05-21", "call 21.05.2024"),
 ]
 
 # Joined here, so that no scanner takes an invented key for a live one.
@@ -117,6 +126,13 @@ def test_a_private_key_cut_off_goes_as_far_as_it_is_there() -> None:
     text = f"{begin}\nFAKE0000FAKE0000\nFAKE0000FAKE0000\nand then words"
     (span,) = find_spans(text)
     assert text[span.end :] == "\nand then words"
+
+
+def test_an_iban_has_its_countrys_length_and_the_right_check_digits() -> None:
+    assert is_iban("DE61500000000123456789")
+    assert not is_iban("DE62500000000123456789")
+    assert not is_iban("DE6150000000012345678")
+    assert not is_iban("XX61500000000123456789")
 
 
 def test_every_kind_has_its_detector_and_names_are_the_models() -> None:

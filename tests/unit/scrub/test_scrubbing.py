@@ -41,7 +41,7 @@ def test_with_a_key_a_value_has_the_same_stand_in_in_every_file_and_another_with
 
 
 def test_numbers_in_use_are_passed_over() -> None:
-    pseudonyms = Pseudonyms(taken=["was [email-3] and [phone-1]", "[email-2]"])
+    pseudonyms = Pseudonyms(taken=["was [email-3] and [phone-1]", "[email-2] [email-0123456789ab]"])
     assert scrub_text("a@b.example 0171/2345678", pseudonyms).after == "[email-4] [phone-2]"
 
 

@@ -1,0 +1,70 @@
+"""Every complete definition of the reference document is accepted, when that document is at hand."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evalq.definitions.located import Located
+from evalq.importers.suite import load
+from evalq.importers.suite_reports import report_problems
+from evalq.importers.suite_sets import problems, recognises
+
+FOLDER = Path(__file__).resolve().parents[5] / "shared" / "seeds"
+ELSEWHERE = Path(__file__).resolve().parents[6] / "shared" / "seeds"
+SKELETONS = re.compile(r"(?m)^\s+(id|rubric): string\b")
+"""Blocks that only name the type of each field."""
+
+
+def blocks() -> Iterator[tuple[str, str]]:
+    for folder in (FOLDER, ELSEWHERE):
+        for document in sorted(folder.glob("002_*.txt")):
+            text = document.read_text("utf-8")
+            yield from re.findall(r"(?ms)^```(yaml|json)\n(.*?)^```", text)
+            return
+
+
+BLOCKS = [block for block in blocks() if not SKELETONS.search(block[1])]
+EVAL = {"id": "a", "input": "x", "expected": "y"}
+REGRESSION = {"id": "r", "baseline": {"output": "x"}, "current": {"input": "y"}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What the document's placeholders name."""
+    (tmp_path / "path/to").mkdir(parents=True)
+    (tmp_path / "path/to/technical-spec.md").write_text("# A specification\n", "utf-8")
+    for name in (
+        "capability/cap-001",
+        "capability/cap-002",
+        "auth-capability",
+        "feature-x",
+        "regression/reg-001",
+    ):
+        path = tmp_path / f"evals/{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = REGRESSION if "reg" in path.stem else {**EVAL, "id": path.stem}
+        path.write_text(json.dumps(content), "utf-8")
+    return tmp_path
+
+
+@pytest.mark.skipif(not BLOCKS, reason="the reference document is not beside this checkout")
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_every_complete_definition_is_accepted(folder: Path, number: int) -> None:
+    kind, text = BLOCKS[number]
+    path = folder / f"block.{kind}"
+    path.write_text(text, "utf-8")
+    assert recognises(path), text
+    assert [str(problem) for problem in problems(path, folder)] == []
+
+
+@pytest.mark.skipif(not BLOCKS, reason="the reference document is not beside this checkout")
+def test_the_document_has_the_blocks_we_think_it_has() -> None:
+    assert len(BLOCKS) == 16
+
+
+def test_a_document_that_is_no_report_is_refused_by_the_schema() -> None:
+    located: Located = load(Path("r.json"), '{"eval_report": {"metadata": {}}}')
+    assert any("is a required property" in problem.message for problem in report_problems(located))

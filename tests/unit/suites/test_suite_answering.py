@@ -1,0 +1,107 @@
+"""Who answers the evals of a suite: judges what is asked in words, the tested system its requests."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from evalq.definitions.judge import HttpJudge
+from evalq.errors import InputError
+from evalq.importers.suite import Suite
+from evalq.settings import Settings
+from evalq.suites.answering import Respondent, respondents
+
+Make = Callable[..., Suite]
+
+ASKED = {"id": "a", "input": "x", "expected": "y"}
+REQUEST = {
+    "id": "r",
+    "baseline": {"output": {"status": 200}},
+    "current": {
+        "input": {"path": "/v1", "headers": {"Authorization": "Bearer {{test_token}}"}},
+        "execution": {"type": "http", "base_url": "{{api_base_url}}"},
+    },
+}
+
+
+def answer(
+    suite: Suite, *names: str, settings: Settings, values: Mapping[str, str] | None = None
+) -> list[Respondent]:
+    return respondents(suite, suite.evals, names, settings=settings, values=values or {})
+
+
+def shown(found: list[Respondent]) -> dict[str, str]:
+    return {one.judge.name: "".join(each.id for each in one.evals) for one in found}
+
+
+def test_judges_answer_words_and_the_system_its_requests(make_suite: Make, settings: Settings) -> None:
+    values = {"api_base_url": "http://127.0.0.1:8123/"}
+    found = answer(make_suite(REQUEST, ASKED), "sim", "real", settings=settings, values=values)
+    assert shown(found) == {"sim": "a", "real": "a", "http-127.0.0.1-8123": "r"}
+    system = found[-1]
+    assert isinstance(system.judge, HttpJudge)
+    assert (system.judge.url, system.is_system, system.key) == ("http://127.0.0.1:8123", True, "http")
+    assert system.judge.variables_env == {"test_token": "EVALQ_VAR_TEST_TOKEN"}
+
+
+def test_the_system_of_the_settings_at_that_address_is_taken(make_suite: Make, settings: Settings) -> None:
+    values = {"api_base_url": "http://127.0.0.1:8000/"}
+    (found,) = answer(make_suite(REQUEST), settings=settings, values=values)
+    assert (found.judge.name, found.key) == ("api", "api")
+
+
+def test_a_system_named_as_a_judge_answers_the_requests(make_suite: Make, settings: Settings) -> None:
+    found = answer(make_suite(REQUEST, ASKED), "sim", "api", settings=settings)
+    assert shown(found) == {"sim": "a", "api": "r"}
+
+
+def test_simulations_stand_in_for_a_system_nobody_has_named(make_suite: Make, settings: Settings) -> None:
+    assert shown(answer(make_suite(REQUEST, ASKED), "sim", settings=settings)) == {"sim": "ra"}
+
+
+def test_a_model_does_not(make_suite: Make, settings: Settings) -> None:
+    with pytest.raises(InputError, match=r"r is a request, and nobody says where .*--var api_base_url=http"):
+        answer(make_suite(REQUEST, ASKED), "real", settings=settings)
+
+
+def test_a_request_without_a_base_url_goes_to_the_usual_variable(
+    make_suite: Make, settings: Settings
+) -> None:
+    bare = {**REQUEST, "current": {"input": {"path": "/v1"}}}
+    (found,) = answer(make_suite(bare), settings=settings, values={"base_url": "https://example.org"})
+    assert found.judge.model == "https://example.org"
+
+
+def test_an_address_that_no_system_has_is_refused_with_its_place(
+    make_suite: Make, settings: Settings
+) -> None:
+    with pytest.raises(InputError, match=r"eval-suite\.yaml:1: the base URL is a link-local address"):
+        answer(make_suite(REQUEST), settings=settings, values={"api_base_url": "http://169.254.169.254"})
+
+
+@pytest.mark.parametrize(
+    ("body", "own", "named", "expected"),
+    [
+        ({"config": {"model": "sim"}}, [], (), ["sim"]),
+        ({"config": {"judges": ["sim", "sim2"]}}, [], (), ["sim", "sim2"]),
+        ({"config": {"model": "sim"}}, ["sim2"], ("real",), ["real"]),
+        ({}, ["sim2"], (), ["sim2"]),
+    ],
+)
+def test_judges_are_named_by_hand_by_the_suite_or_by_the_settings(
+    make_suite: Make,
+    settings: Settings,
+    body: Any,
+    own: list[str],
+    named: tuple[str, ...],
+    expected: list[str],
+) -> None:
+    usual = settings.model_copy(update={"default_judges": own})
+    assert list(shown(answer(make_suite(ASKED, **body), *named, settings=usual))) == expected
+
+
+def test_nobody_named_says_where_to_name_somebody(make_suite: Make, settings: Settings) -> None:
+    with pytest.raises(
+        InputError, match=r"nobody is named to answer; give --judges a,b; or write config.model"
+    ):
+        answer(make_suite(ASKED), settings=settings)

@@ -1,0 +1,72 @@
+"""Which evals of a suite are run, and by which graders."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evalq.errors import InputError
+from evalq.importers.suite import Suite
+from evalq.suites.choosing import Filters, choose
+
+Make = Callable[..., Suite]
+
+MODEL = {"type": "model", "config": {"rubric": "Good?"}}
+
+
+def one(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "input": "x", "expected": "y", **more}
+
+
+@pytest.fixture
+def suite(make_suite: Make) -> Suite:
+    return make_suite(
+        one("a", category="text", metadata={"tags": ["x", "y"], "difficulty": "easy"}),
+        one("b", metadata={"tags": ["z"], "difficulty": "hard", "timeout_seconds": 9}, grader=MODEL),
+        {"id": "r", "baseline": {"output": "x"}, "current": {"input": "y"}, "metadata": {"tags": ["x"]}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "ids"),
+    [
+        (Filters(), "abr"),
+        (Filters(categories=("capability",)), "ab"),
+        (Filters(categories=("regression", "text")), "ar"),
+        (Filters(tags=("x",)), "ar"),
+        (Filters(tags=("y", "z")), "ab"),
+        (Filters(difficulties=("hard",)), "b"),
+        (Filters(categories=("capability",), tags=("x",)), "a"),
+        (Filters(grader_type="model"), "b"),
+        (Filters(grader_type="code"), "ar"),
+    ],
+)
+def test_filters_choose_among_the_evals(suite: Suite, filters: Filters, ids: str) -> None:
+    assert "".join(found.id for found in choose(suite, filters)) == ids
+
+
+def test_a_choice_of_nothing_says_what_there_is(suite: Suite) -> None:
+    with pytest.raises(InputError) as caught:
+        choose(suite, Filters(tags=("none",)))
+    assert "categories: capability, regression, text; tags: x, y, z; difficulties: easy, hard" in str(
+        caught.value
+    )
+
+
+def test_of_several_graders_those_of_the_type_mark_within_the_time_limit(make_suite: Make) -> None:
+    graders = [{"type": "code", "config": {"method": "contains"}}, MODEL]
+    suite = make_suite(one("a", graders=graders, metadata={"timeout_seconds": 5}))
+    (found,) = choose(suite, Filters(grader_type="model"))
+    assert [grader.type for grader in found.case.graders] == ["rubric", "latency"]
+    assert (found.grader_types, found.about["grader_types"]) == (("model",), ["model"])
+
+
+def test_a_shared_stand_in_marks_evals_that_have_no_grader_of_the_type(
+    make_suite: Make, tmp_path: Any
+) -> None:
+    (tmp_path / "config").mkdir()
+    stand_in = "overrides:\n  model: {config: {rubric: Same meaning?, scoring: {type: boolean}}}\n"
+    (tmp_path / "config/graders.yaml").write_text(stand_in, "utf-8")
+    suite = make_suite(one("a"), one("b", grader=MODEL))
+    found = choose(suite, Filters(grader_type="model"))
+    assert [[grader.type for grader in each.case.graders] for each in found] == [["boolean"], ["rubric"]]
