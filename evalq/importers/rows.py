@@ -22,8 +22,14 @@ from evalq.importers.peeking import glance
 from evalq.importers.triggering import short_id
 from evalq.transpile.value_text import text_of
 
-QUESTIONS = ("prompt", "question", "query", "input", "instruction", "problem", "messages")
-ANSWERS = ("answer", "expected", "ideal", "target", "expected_output", "expected_answer", "output", "label")
+QUESTIONS = (
+    *("prompt", "question", "query", "input", "user_query", "user_input", "instruction", "problem"),
+    "messages",
+)
+ANSWERS = (
+    *("answer", "expected", "ideal", "target", "expected_output", "expected_answer", "correct_answer"),
+    *("reference", "ground_truth", "gold", "solution", "completion", "response", "output", "label"),
+)
 STRATA = ("category", "stratum", "subject", "difficulty", "language", "topic")
 
 MAX_TOKENS = 2048
