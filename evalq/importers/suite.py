@@ -16,7 +16,7 @@ from evalq.importers.suite_config import Reporting, SuiteConfig, SuiteForm, Thre
 from evalq.importers.suite_evals import Setting, SuiteEval, capability
 from evalq.importers.suite_forms import CapabilityForm, RegressionForm
 from evalq.importers.suite_library import Library, read_library, read_shared_thresholds
-from evalq.importers.suite_parts import part, text_at
+from evalq.importers.suite_parts import as_mapping, entries, part, text_at
 from evalq.importers.suite_regressions import regression
 from evalq.importers.suite_shapes import WrittenEval, evals_in, shape_of, without_nulls, written_eval
 
@@ -166,7 +166,7 @@ class _Reading:
         try:
             if body is None:
                 yield from self._in_file(located, self._file, library)
-            elif body.value.get("evals") is None:
+            elif as_mapping(body, "eval_suite").get("evals") is None:
                 yield from self._in_folders(library)
             else:
                 yield from self._listed(part(body, "evals"), self._file, library)
@@ -189,13 +189,13 @@ class _Reading:
             yield one, path
 
     def _listed(self, located: Located, path: Path, library: Library) -> Iterator[tuple[WrittenEval, Path]]:
-        for number, entry in enumerate(located.value if isinstance(located.value, list) else []):
+        for entry in entries(located) if isinstance(located.value, list) else []:
             try:
-                if isinstance(entry, dict) and isinstance(entry.get("$ref"), str):
-                    place = Place(located.file, located.line_of((number,)))
-                    yield from self._referred(entry["$ref"], path, place, library)
+                if isinstance(entry.value, dict) and isinstance(entry.value.get("$ref"), str):
+                    place = Place(entry.file, entry.line_of(()))
+                    yield from self._referred(entry.value["$ref"], path, place, library)
                 else:
-                    yield written_eval(part(located, number), library), path
+                    yield written_eval(entry, library), path
             except InputError as exc:
                 self._problems += exc.problems
 

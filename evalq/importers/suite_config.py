@@ -16,7 +16,9 @@ _SPELLINGS = {"md": "markdown", "htm": "html", "yaml": "json"}
 def _formats(value: Any) -> Any:
     """One format stands for a list of one; `md` is Markdown."""
     listed = [value] if isinstance(value, str) else value
-    return [_SPELLINGS.get(one, one) for one in listed] if isinstance(listed, list) else listed
+    if not isinstance(listed, list):
+        return listed
+    return [_SPELLINGS.get(one, one) if isinstance(one, str) else one for one in listed]
 
 
 class SuiteConfig(Definition):

@@ -81,11 +81,27 @@ def _plain(rubric: str) -> str:
 
 
 def _scale(config: Mapping[str, Any], scoring: Mapping[str, Any], found: tuple[int, int]) -> dict[str, Any]:
-    low, high = scoring.get("range") or found
+    low, high = _ends(scoring.get("range")) or found
     threshold = config.get("pass_threshold", scoring.get("pass_threshold"))
-    if threshold is None:
-        threshold = low + _USUAL_SHARE * (high - low)
-    return {"range": [low, high], "pass_threshold": float(threshold)}
+    return {"range": [low, high], "pass_threshold": _threshold(threshold, low, high)}
+
+
+def _ends(written: Any) -> tuple[int, int] | None:
+    """The ends of a range as it is written; None for none."""
+    if written is None or written == []:
+        return None
+    is_pair = isinstance(written, list) and len(written) == 2
+    if not is_pair or not all(isinstance(end, int) and not isinstance(end, bool) for end in written):
+        raise ValueError("scoring.range is no range; write the lowest and the highest score, such as [1, 5]")
+    return written[0], written[1]
+
+
+def _threshold(written: Any, low: int, high: int) -> float:
+    if written is None:
+        return low + _USUAL_SHARE * (high - low)
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        raise ValueError("pass_threshold is no number; write the score that passes")
+    return float(written)
 
 
 def _categorical(config: Mapping[str, Any], scoring: Mapping[str, Any], rubric: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalq.definitions.located import Loc, Located
-from evalq.errors import InputError, Problem
+from evalq.errors import InputError
 
 
 def part(located: Located, *loc: str | int) -> Located:
@@ -17,6 +17,18 @@ def part(located: Located, *loc: str | int) -> Located:
         where[size:]: line for where, line in located.lines.items() if where[:size] == loc
     }
     return Located(value, {(): located.line_of(loc), **lines}, located.file)
+
+
+def entries(located: Located) -> list[Located]:
+    """The entries of a list, each with its own lines; the lines are gone through once."""
+    lines: dict[str | int, dict[Loc, int]] = {}
+    for where, line in located.lines.items():
+        if where:
+            lines.setdefault(where[0], {})[where[1:]] = line
+    return [
+        Located(value, {(): located.line_of((at,)), **lines.get(at, {})}, located.file)
+        for at, value in enumerate(located.value)
+    ]
 
 
 def completed(located: Located, **values: Any) -> Located:
@@ -49,9 +61,3 @@ def text_at(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def gathered(problems: list[Problem]) -> None:
-    """Raise what was found, all of it; nothing when nothing was."""
-    if problems:
-        raise InputError(*dict.fromkeys(problems))

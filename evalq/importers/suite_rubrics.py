@@ -14,7 +14,12 @@ _ASKED = re.compile(
 )
 _LEVEL = re.compile(r"^\s*[-*•]\s+(?P<score>\d+)\s*[:=]\s*(?P<text>\S.*?)\s*$")
 _POINT = re.compile(r"^\s*[-*•]\s+(?P<text>\S.*?)\s*$")
-_RANGE = re.compile(r"\b(?P<low>\d+)\s*(?:-|–|to)\s*(?P<high>\d+)\b")
+_RANGE = re.compile(
+    r"\(\s*(?P<a>\d{1,3})\s*[-–]\s*(?P<b>\d{1,3})(?:\s+scale)?\s*\)"
+    r"|\b(?:scale|score|rate)\D{1,20}(?P<c>\d{1,3})\s*(?:-|–|to)\s*(?P<d>\d{1,3})\b"
+    r"|\b(?P<e>\d{1,3})\s*(?:-|–|to)\s*(?P<f>\d{1,3})\s+(?:scale|points)\b",
+    re.IGNORECASE,
+)
 USUAL_RANGE = (1, 5)
 
 
@@ -91,11 +96,17 @@ def _said(line: str) -> str:
 
 def _range(ranges: set[tuple[int, int]], opening: str, criteria: Sequence[dict[str, Any]]) -> tuple[int, int]:
     """As the criteria say, else as the opening does, else from the lowest level to the highest."""
-    said = _RANGE.search(opening)
     levels = [int(score) for one in criteria for score in one.get("levels", {})]
-    for low, high in (*ranges, *([(int(said["low"]), int(said["high"]))] if said else [])):
+    for low, high in (*ranges, *_said_ranges(opening)):
         if low < high and all(low <= level <= high for level in levels):
             return low, high
     if levels and min(levels) < max(levels):
         return min(levels), max(levels)
     return USUAL_RANGE
+
+
+def _said_ranges(opening: str) -> list[tuple[int, int]]:
+    """The ranges a text speaks of as such: (1-5), a 1-5 scale, scores from 0 to 10."""
+    found = (match.groupdict() for match in _RANGE.finditer(opening))
+    ends = ([int(text) for text in groups.values() if text] for groups in found)
+    return [(low, high) for low, high in ends]

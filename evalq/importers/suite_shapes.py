@@ -14,7 +14,7 @@ from evalq.importers.suite_config import SuiteConfig
 from evalq.importers.suite_evals import grader_forms
 from evalq.importers.suite_forms import EvalType
 from evalq.importers.suite_library import Library, is_library, is_thresholds
-from evalq.importers.suite_parts import as_mapping, completed, part, renamed, without
+from evalq.importers.suite_parts import as_mapping, completed, entries, part, renamed, without
 
 Shape = Literal[
     "suite", "evals", "tests", "single", "wrapped", "phase", "trigger", "library", "thresholds", "report"
@@ -96,16 +96,10 @@ def _is_eval(value: Any) -> bool:
 
 
 def evals_in(located: Located, library: Library) -> Iterator[WrittenEval]:
-    """The evals of a file that is no suite."""
+    """The evals of a file that is neither a suite nor a list."""
     match shape_of(located.value):
-        case "evals":
-            for number in range(len(located.value)):
-                yield _single(part(located, number), library)
-        case "wrapped":
-            (key,) = [key for key in _WRAPPERS if key in located.value]
-            yield _single(part(located, key), library, _WRAPPERS[key])
-        case "single":
-            yield _single(located, library)
+        case "wrapped" | "single":
+            yield written_eval(located, library)
         case "tests":
             yield from _tests(located, library)
         case _:
@@ -115,7 +109,7 @@ def evals_in(located: Located, library: Library) -> Iterator[WrittenEval]:
 
 
 def written_eval(located: Located, library: Library) -> WrittenEval:
-    """One eval that stands in a list."""
+    """One eval, bare or under its type."""
     keys = [key for key in _WRAPPERS if isinstance(located.value, dict) and key in located.value]
     if keys:
         return _single(part(located, keys[0]), library, _WRAPPERS[keys[0]])
@@ -175,8 +169,7 @@ def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
     if file.test_case is not None:
         yield _test(located, file, part(located, "test_case"), library, own_id="")
         return
-    for number in range(len(file.test_cases or [])):
-        one = part(located, "test_cases", number)
+    for number, one in enumerate(entries(part(located, "test_cases"))):
         own = as_mapping(one, "a test case").get("id", f"tc-{number + 1:03}")
         yield _test(located, file, one, library, own_id=f"/{own}")
 
