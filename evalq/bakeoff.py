@@ -22,7 +22,7 @@ from evalq.grader_choice import choose_graders, named_models, refuse_absent_oppo
 from evalq.grading.human import refuse_unrankable
 from evalq.grading.judge_model import check_rubric
 from evalq.importers import Imported, Importer, TriggerMode, recognise
-from evalq.importers.trigger_choice import refuse_mixture, trigger_mode_of
+from evalq.importers.trigger_choice import mixture_warnings, trigger_mode_of
 from evalq.plan import Plan, accept_command, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.progress import read_progress
 from evalq.results import BakeOffResult, BakeOffState, CiMethod, Progress
@@ -130,9 +130,10 @@ def _imported(importer: Importer, request: Request, settings: Settings, root: Pa
     judges = [known[name] for one in request.judges if (name := resolve(one, known)) is not None]
     mode = request.trigger_mode or trigger_mode_of(judges)
     imported = importer.load(Path(request.eval_set), root, trigger_mode=mode)
-    if request.trigger_mode is None:
-        refuse_mixture(judges, imported.evalset.cases)
-    return imported
+    if request.trigger_mode is not None:
+        return imported
+    mixed = mixture_warnings(judges, imported.evalset.cases)
+    return replace(imported, warnings=(*imported.warnings, *mixed))
 
 
 def _refuse_own_task(request: Request) -> None:

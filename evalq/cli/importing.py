@@ -65,8 +65,10 @@ def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "Import
     if importer is None:
         if not source.is_dir():
             read_text(source)
-        known = ", ".join(one.name for one in IMPORTERS)
-        raise InputError(Problem("in no format that can be imported", f"known: {known}", shown(source)))
+        known = f"known: {', '.join(one.name for one in IMPORTERS)}"
+        if source.suffix.lower() in (".csv", ".jsonl"):
+            known += "; name the columns question and answer, or try evalq init NAME --from FILE"
+        raise InputError(Problem("in no format that can be imported", known, shown(source)))
     imported = importer.load(source, root, trigger_mode=trigger_mode)
     problems = check_fit(imported.task, imported.loaded)
     if problems:

@@ -4,6 +4,7 @@ import re
 
 from evalq.definitions.graders.decision import Decision
 from evalq.errors import UngradableAnswer
+from evalq.grading.checks.tools import reaches_for
 from evalq.grading.subject import Mark, Subject, mark
 
 _SHOWN_CHARACTERS = 80
@@ -24,5 +25,13 @@ def mark_decision(grader: Decision, subject: Subject) -> Mark:
     wanted = grader.wanted(subject.expected)
     if not wanted:
         raise UngradableAnswer("the case has no expected.decision")
-    choice, reason = read_decision(grader, subject.answer)
+    choice, reason = _by_tools(grader, subject) or read_decision(grader, subject.answer)
     return mark(choice in wanted, f"{choice}: {reason}", decision=choice)
+
+
+def _by_tools(grader: Decision, subject: Subject) -> tuple[str, str] | None:
+    """What the first tool a judge called says of the skill; None without such a call or skill."""
+    first = next(iter(subject.completion.tool_calls), None)
+    if grader.skill is None or first is None:
+        return None
+    return grader.choices[0 if reaches_for(grader.skill, first) else 1], f"the first tool is {first.name}"

@@ -21,6 +21,12 @@ def repository_of(folder: Path) -> Path:
     )
 
 
+def folders_above(folder: Path) -> list[Path]:
+    """The folder and those above it, up to the repository's root."""
+    here, root = folder.resolve(), repository_of(folder)
+    return [one for one in (here, *here.parents) if one.is_relative_to(root)]
+
+
 @dataclass
 class Attachments:
     """Reads what messages name, looked for from each root in turn; what is not there or no text is a loss.

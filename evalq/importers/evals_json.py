@@ -10,7 +10,7 @@ from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Problem
-from evalq.importers.attachments import Attachments, repository_of
+from evalq.importers.attachments import Attachments, folders_above, repository_of
 from evalq.importers.gathering import each_made
 from evalq.importers.grader_entries import made_grader, plain_rubric
 from evalq.importers.imported import Imported, TriggerMode
@@ -98,13 +98,7 @@ def _skill(document: Node, path: Path, losses: Losses, mode: TriggerMode) -> _Sk
 
 def _enclosing_skill(folder: Path) -> str:
     """The name of the skill's folder we are in, "" outside of one."""
-    here, top = folder.resolve(), repository_of(folder)
-    for parent in (here, *here.parents):
-        if (parent / SKILL_FILE).is_file():
-            return parent.name
-        if parent == top:
-            break
-    return ""
+    return next((one.name for one in folders_above(folder) if (one / SKILL_FILE).is_file()), "")
 
 
 def _task(document: Node, path: Path, skill: str) -> TaskConfig:

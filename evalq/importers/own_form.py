@@ -38,8 +38,7 @@ def own_form(imported: Imported, *, task: str, eval_set: str) -> OwnForm:
     own_task = imported.task.model_copy(update={"name": task})
     evalset = imported.evalset.model_copy(update={"name": eval_set, "task": task})
     task_text = yaml_of(own_task.model_dump(exclude_unset=True))
-    if validate(TaskConfig, load_yaml(task_text, f"tasks/{task}.yaml")) != own_task:
-        raise _unwritable(imported)
+    _read_back(own_task, task_text, imported)
     name, text = _cases_file(evalset, imported)
     return OwnForm(own_task, evalset, {f"tasks/{task}.yaml": task_text, f"evalsets/{task}/{name}": text})
 
@@ -73,8 +72,7 @@ def _cases_file(evalset: EvalSet, imported: Imported) -> tuple[str, str]:
     lines = [json.dumps(case, ensure_ascii=False) for case in cases]
     if sum(map(len, lines)) <= LARGEST_YAML:
         text = yaml_of({"name": evalset.name, "task": evalset.task, "cases": cases})
-        if validate(EvalSet, load_yaml(text, imported.loaded.file)) != evalset:
-            raise _unwritable(imported)
+        _read_back(evalset, text, imported)
         return f"{evalset.name}.yaml", text
     return f"{evalset.name}.jsonl", "".join(f"{line}\n" for line in lines)
 
@@ -87,10 +85,11 @@ def _written(case: EvalCase) -> dict[str, Any]:
     return fields
 
 
-def _unwritable(imported: Imported) -> InputError:
-    return InputError(
-        Problem("holds text that does not come back from a file", "run it as it is", imported.loaded.file)
-    )
+def _read_back(written: TaskConfig | EvalSet, text: str, imported: Imported) -> None:
+    """Refuse what a file would give back as something else."""
+    file = imported.loaded.file
+    if validate(type(written), load_yaml(text, file)) != written:
+        raise InputError(Problem("holds what does not come back from a file", "run it as it is", file))
 
 
 def _is_there(path: Path, task: TaskConfig) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from evalq.definitions.csv_cases import csv_rows
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet, read_text, shown
+from evalq.definitions.graders.expectation import answers_in
 from evalq.definitions.json_text import load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
@@ -21,8 +22,14 @@ from evalq.importers.peeking import glance
 from evalq.importers.triggering import short_id
 from evalq.transpile.value_text import text_of
 
-QUESTIONS = ("prompt", "question", "query", "input", "instruction", "problem", "messages")
-ANSWERS = ("answer", "expected", "ideal", "target", "expected_output", "expected_answer", "output", "label")
+QUESTIONS = (
+    *("prompt", "question", "query", "input", "user_query", "user_input", "instruction", "problem"),
+    "messages",
+)
+ANSWERS = (
+    *("answer", "expected", "ideal", "target", "expected_output", "expected_answer", "correct_answer"),
+    *("reference", "ground_truth", "gold", "solution", "completion", "response", "output", "label"),
+)
 STRATA = ("category", "stratum", "subject", "difficulty", "language", "topic")
 
 MAX_TOKENS = 2048
@@ -67,7 +74,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     losses = Losses()
     made = each_made(lambda row: (_case(row, table), Problem("", "", table.file, row.line)), table.rows)
     cases, lines = with_own_ids(made, losses)
-    grader = _grader([case.expected["answer"] for case in cases if case.expected])
+    grader = _grader([text for case in cases for text in answers_in(case.expected or {})])
     for message in _unused(table):
         losses.note(Problem(message, "", table.file))
     if grader["type"] == "numeric":

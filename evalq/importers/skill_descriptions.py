@@ -8,7 +8,7 @@ from typing import Any
 from evalq.definitions.validation import is_name
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError
-from evalq.importers.attachments import repository_of
+from evalq.importers.attachments import folders_above, repository_of
 from evalq.importers.paths import read_inside
 
 SKILL_FILE = "SKILL.md"
@@ -21,15 +21,12 @@ def described_skill(name: str, folder: Path) -> str:
     """The description of the skill of this name, "" when none is found up to the repository's root."""
     if not is_name(name):
         return ""
-    here, root = folder.resolve(), repository_of(folder)
-    for parent in (here, *here.parents):
-        for place in _places(name, parent):
-            front = _front(place, root)
-            is_its = place.parent.name == name or _said(front, "name") == name
-            if is_its and (description := _said(front, "description")):
-                return description
-        if parent == root:
-            break
+    root = repository_of(folder)
+    for place in (place for parent in folders_above(folder) for place in _places(name, parent)):
+        front = _front(place, root)
+        is_its = place.parent.name == name or _said(front, "name") == name
+        if is_its and (description := _said(front, "description")):
+            return description
     return ""
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders import Decision
 from evalq.errors import Problem
 from evalq.importers.losses import Losses
 from evalq.importers.skill_descriptions import SKILL_FILE, described_skill
@@ -60,6 +61,11 @@ def decided_cases(
             query,
             should_trigger=one.should_trigger,
             case_id=case_id if is_all and len(wanted) == 1 else short_id(f"{case_id}:trigger:{one.skill}"),
-        ).model_copy(update={"stratum": dict(TRIGGER)})
+        ).model_copy(update={"stratum": dict(TRIGGER), "graders": [_decision(one.skill)]})
         for one in wanted
     ]
+
+
+def _decision(skill: str) -> Decision:
+    """A judge that reaches for a tool instead of an answer has decided, too."""
+    return Decision(type="decision", skill=skill)

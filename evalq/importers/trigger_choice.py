@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import HttpJudge, JudgeConfig, ModelJudge, SimulatedJudge
-from evalq.errors import InputError, Problem
+from evalq.errors import Problem
 from evalq.importers.imported import TriggerMode
 
 
@@ -22,11 +22,15 @@ def trigger_mode_of(judges: Sequence[JudgeConfig]) -> TriggerMode:
     return "tool_calls" if all(makes_tool_calls(judge) for judge in judges) else "description"
 
 
-def refuse_mixture(judges: Sequence[JudgeConfig], cases: Iterable[EvalCase]) -> None:
-    """Refuse to decide by description for judges of which some would rather show it by their tools."""
+def mixture_warnings(judges: Sequence[JudgeConfig], cases: Iterable[EvalCase]) -> tuple[str, ...]:
+    """What to say of judges of which some can call tools and others cannot, where skills are decided on."""
     callers = [judge.name for judge in judges if makes_tool_calls(judge)]
     others = [judge.name for judge in judges if judge.name not in callers]
-    if callers and others and any(grader.type == "decision" for case in cases for grader in case.graders):
-        message = f"{', '.join(callers)} may call tools and {', '.join(others)} may not"
-        remedy = "run them apart, or give --trigger-mode tool_calls or description for all"
-        raise InputError(Problem(f"whether a skill is used cannot be compared: {message}", remedy))
+    is_decided = any(grader.type == "decision" for case in cases for grader in case.graders)
+    if not (callers and others and is_decided):
+        return ()
+    message = (
+        f"{', '.join(callers)} may call tools and {', '.join(others)} may not: all are asked by the skills' "
+        "descriptions whether they would use them, and whoever calls a tool has decided by it"
+    )
+    return (str(Problem(message, "run them apart to see what each does with its tools alone")),)

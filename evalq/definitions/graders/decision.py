@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from evalq.definitions.definition import is_unset
+from evalq.definitions.graders.expectation import Text
 from evalq.definitions.graders.grader import Grader, Lack
 
 Choice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
@@ -13,12 +15,15 @@ Choice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 class Decision(Grader):
     """The last line is `KEY=<choice> REASON=<sentence>`; passes when the choice is `expected.decision`.
 
-    That may be a list of choices of which each is right. An answer in any other form is an error.
+    That may be a list of choices of which each is right. An answer in any other form is an error. With a
+    `skill`, a judge that calls tools has decided by the first of them: the first choice is to use the skill.
     """
 
     type: Literal["decision"]
     key: str = Field(default="DECISION", pattern=r"^[A-Z]+$")
     choices: list[Choice] = Field(default=["YES", "NO"], min_length=2, max_length=200)
+
+    skill: Text | None = Field(default=None, exclude_if=is_unset)
 
     def wanted(self, expected: Mapping[str, Any]) -> list[str]:
         """The choices that pass; none when the case does not say."""

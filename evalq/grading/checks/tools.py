@@ -60,7 +60,7 @@ def mark_skill_triggered(grader: SkillTriggered, subject: Subject) -> Mark:
         raise nothing_to_compare()
     skill, should_trigger = wanted
     calls = _calls(subject)
-    is_triggered = any(_reaches_for(skill, call) for call in (calls[:1] if grader.first_only else calls))
+    is_triggered = any(reaches_for(skill, call) for call in (calls[:1] if grader.first_only else calls))
     first = f"the first tool is {calls[0].name}" if calls else "no tool is called"
     return mark(is_triggered == should_trigger, f"{skill} {'' if is_triggered else 'not '}triggered: {first}")
 
@@ -82,6 +82,7 @@ def _score(comparison: Comparison) -> float:
     return comparison.held / comparison.demands if comparison.demands else float(not comparison.wrong)
 
 
-def _reaches_for(skill: str, call: ToolCall) -> bool:
+def reaches_for(skill: str, call: ToolCall) -> bool:
+    """True for the Skill tool with the skill's name in it, and for Read of one of its files."""
     named = call.arguments.get(_SKILL_ARGUMENTS.get(call.name, ""))
     return isinstance(named, str) and skill in named

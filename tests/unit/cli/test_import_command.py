@@ -1,6 +1,7 @@
 """`evalq import` and `evalq check` on files in other formats."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from evalq.cli.main import evalq
 from evalq.definitions.files import load_evalset, load_task
 from evalq.errors import InputError
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs/examples"
 EVAL = """\
 tests:
   - id: a
@@ -75,7 +77,31 @@ def test_a_second_time_is_refused_unless_forced(project: Path) -> None:
     assert run("import", "EVAL.yaml", "--task", "sums", "--force").exit_code == 0
 
 
-@pytest.mark.parametrize(("name", "reason"), [("notes.txt", "in no format"), ("gone.yaml", "no such file")])
+def test_what_was_guessed_is_a_note(project: Path) -> None:
+    (project / "data.csv").write_text("question,answer\nWhy?,because\n", "utf-8")
+    result = run("import", "data.csv")
+    assert "note: data.csv: guessed: column 'question'" in result.stderr
+    assert "wrote tasks/data.yaml" in result.stdout
+
+
+def test_a_prompt_of_eva_has_judges_and_a_deadline(project: Path) -> None:
+    shutil.copytree(EXAMPLES / "eva", project / "eva")
+    result = run("import", "eva/prompts/tidy-function", "--task", "tidy", "--dry-run")
+    assert "not carried over: an answer may take 60 s; set deadline_s:" in result.stderr
+    assert "--judges claude-opus-4-7" in result.stderr
+
+
+def test_a_set_that_lacks_something_is_not_written(project: Path) -> None:
+    (project / "suite.yaml").write_text(
+        "eval_suite: {name: s, evals: [{id: a, input: {prompt: x}, grader: {type: exact_match}}]}\n", "utf-8"
+    )
+    assert isinstance(run("import", "suite.yaml", "--task", "t").exception, InputError)
+    assert not (project / "tasks").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("notes.txt", "in no format"), ("gone.yaml", "no such file"), (".", "in no format")]
+)
 def test_what_cannot_be_imported_is_refused(project: Path, name: str, reason: str) -> None:
     (project / "notes.txt").write_text("hello", "utf-8")
     assert reason in str(run("import", name, "--task", "t").exception)

@@ -1,5 +1,7 @@
 """Decisions are read from the last line, strictly."""
 
+from dataclasses import replace
+
 import pytest
 
 from evalq.definitions.evalset import EvalCase
@@ -8,7 +10,7 @@ from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.decision import mark_decision, read_decision
 from evalq.grading.subject import Subject
-from evalq.records import Completion
+from evalq.records import Completion, ToolCall
 
 YES_NO = Decision(type="decision")
 WHICH = Decision(type="decision", key="SKILL", choices=["a.b", "a", "none"])
@@ -78,3 +80,18 @@ def test_without_an_expectation_nothing_can_be_said() -> None:
 )
 def test_a_case_must_expect_one_of_the_choices(expected: dict[str, object], lacks: bool) -> None:
     assert (YES_NO.lack(expected) is not None) == lacks
+
+
+@pytest.mark.parametrize(
+    ("calls", "decision"),
+    [
+        ([ToolCall("Skill", {"skill": "csv"})], "YES"),
+        ([ToolCall("Bash"), ToolCall("Skill", {"skill": "csv"})], "NO"),
+        ([], "NO"),
+    ],
+)
+def test_a_judge_that_calls_tools_has_decided_by_the_first(calls: list[ToolCall], decision: str) -> None:
+    asked = subject("DECISION=NO REASON=said", decision)
+    made = replace(asked, completion=replace(asked.completion, tool_calls=tuple(calls)))
+    assert mark_decision(Decision(type="decision", skill="csv"), made).passed
+    assert mark_decision(YES_NO, made).details["decision"] == "NO"

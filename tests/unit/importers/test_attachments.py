@@ -40,7 +40,7 @@ def test_a_file_of_the_repository_is_read(repository: Path, written: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "written", ["../../secret.txt", "/etc/passwd", "/dev/zero", "../evals", "", "a\x00b"]
+    "written", ["../../secret.txt", "/etc/passwd", "/dev/zero", "../evals", "", "a\x00b", "x" * 5000]
 )
 def test_a_way_out_is_refused(repository: Path, written: str) -> None:
     with pytest.raises(InputError, match=r"EVAL\.yaml:7: "):

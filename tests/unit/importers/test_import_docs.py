@@ -11,7 +11,7 @@ from evalq.importers.rows import ANSWERS, QUESTIONS, STRATA
 from evalq.transpile.dialects import TYPES
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = (DOCS / "formats-imports.md").read_text("utf-8")
+PAGE = (DOCS / "formats.md").read_text("utf-8")
 EXAMPLES = [
     "eval-yaml/EVAL.yaml",
     "evals-json/evals/evals.json",
@@ -21,7 +21,7 @@ EXAMPLES = [
 
 
 def part(title: str) -> str:
-    return PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+    return PAGE.split(f"\n### {title}\n")[1].split("\n### ")[0]
 
 
 @pytest.mark.parametrize("kind", sorted(TYPES | set(EVAL_ROWS)))

@@ -55,6 +55,10 @@ WEIGHS = {"required": False}
             {"type": "regex", "pattern": "a", "flags": ["ignorecase"]},
         ),
         ({"type": "is-json"}, {"type": "is_json"}),
+        (
+            {"type": "is-json", "value": {"type": "object"}},
+            {"type": "json_schema", "value": {"type": "object"}},
+        ),
         ({"type": "latency", "threshold": 300}, {"type": "latency", "threshold": 300.0}),
         ({"type": "cost", "budget": 0.1}, {"type": "cost", "budget": 0.1}),
         (
@@ -90,6 +94,12 @@ def test_the_time_of_a_single_tool_is_a_loss(tmp_path: Path) -> None:
     call = {"tool": "fetch", "max_duration_ms": 5}
     found = imported(tmp_path, {"type": "tool-trajectory", "mode": "exact", "expected": [call]})
     assert any("max_duration_ms of a tool is not looked at" in warning for warning in found.warnings)
+
+
+def test_a_part_of_a_trajectory_is_no_gate(tmp_path: Path) -> None:
+    found = imported(tmp_path, {"type": "tool-trajectory", "expected": ["a"], "required": 0.5})
+    assert any("passes only in full" in warning for warning in found.warnings)
+    assert found.evalset.cases[0].graders[0].mode == "in_order"  # type: ignore[union-attr]
 
 
 def test_each_metric_has_its_share_of_the_weight(tmp_path: Path) -> None:

@@ -88,6 +88,21 @@ def test_lines_that_weigh_nothing_are_still_looked_at(tmp_path: Path) -> None:
     assert (free.weight, gate.weight) == (0.0, 1.0)
 
 
+def test_a_list_that_weighs_nothing_is_listed(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path, {"type": "rubrics", "criteria": [{"outcome": "a", "weight": 0}]}, criteria="c d"
+    )
+    assert any("all its weights are 0" in warning for warning in found.warnings)
+
+
+def test_ranges_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    ranges = [{"score_range": [0, 99], "outcome": "far"}, {"score_range": [1, 1], "outcome": "near"}, 5]
+    (grader,) = graders(
+        tmp_path, {"type": "rubrics", "criteria": [{"outcome": "a b", "score_ranges": ranges}]}
+    )
+    assert grader.criteria[0].levels == {"1": "near"}
+
+
 def test_a_prompt_is_a_rubric_with_our_names_in_it(tmp_path: Path) -> None:
     prompt = "Given {{ input }} and {{criteria}}, is {{answer}} like {{expected_output}}? {x} {{odd}}"
     found = imported(tmp_path, {"type": "llm-judge", "prompt": prompt}, criteria="Be {kind}")

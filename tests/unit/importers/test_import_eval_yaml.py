@@ -112,6 +112,23 @@ def test_turns_with_their_answers_are_a_conversation(tmp_path: Path) -> None:
     assert any("the checks of turn 1 are left out" in warning for warning in found.warnings)
 
 
+def test_turns_without_checks_of_their_own_lose_nothing(tmp_path: Path) -> None:
+    turns = [{"input": "Hi", "expected_output": "Hello"}, {"input": "Bye"}]
+    found = imported(tmp_path, {"id": "t", "turns": turns, "assertions": [CHECK]})
+    assert not any("checks of turn" in warning for warning in found.warnings)
+
+
+def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no tests"):
+        imported(tmp_path)
+
+
+def test_a_trigger_inside_others_is_not_decided_by_description(tmp_path: Path) -> None:
+    inside = {"type": "composite", "assertions": [WANTS, CHECK]}
+    found = imported(tmp_path, {"id": "t", "input": "x", "assertions": [inside]}, mode="description")
+    assert any("only a trigger of the test itself" in warning for warning in found.warnings)
+
+
 def test_structured_expectations_are_json(tmp_path: Path) -> None:
     case = case_of(tmp_path, input="x", expected_output={"risk": "low"})
     assert case.expected == {"answer": '{"risk":"low"}'}
@@ -221,10 +238,19 @@ def test_ids_are_made_unique(tmp_path: Path) -> None:
 
 
 def test_what_a_bake_off_decides_is_listed(tmp_path: Path) -> None:
-    execution = {"target": "t", "budget_usd": 2, "workers": 3, "trials": {"count": 2, "strategy": "mean"}}
-    test = {"id": "t", "input": "x", "assertions": [CHECK], "depends_on": ["u"], "workspace": {"path": "w"}}
+    trials = {"count": 2, "strategy": "mean", "cost_limit_usd": 1}
+    execution = {"target": "t", "budget_usd": 2, "workers": 3, "trials": trials}
+    own = {"target": "u", "trials": {"count": 3}}
+    test = {
+        "execution": own,
+        "id": "t",
+        "input": "x",
+        "assertions": [CHECK],
+        "depends_on": ["u"],
+        "workspace": {"path": "w"},
+    }
     said = " ".join(imported(tmp_path, test, execution=execution, workspace="w").warnings)
-    for part in ("targets", "--max-cost-usd 2", "workers", "strategy 'mean'", "depends_on", "workspace"):
+    for part in ("targets", "--max-cost-usd 2", "workers", "strategy 'mean'", "depends_on", "its own trials"):
         assert part in said
 
 

@@ -78,6 +78,36 @@ def test_a_chat_is_sent_as_messages(tmp_path: Path) -> None:
     assert [(one.role, one.content) for one in case.messages] == [("system", "Be kind"), ("user", "Hi")]
 
 
+@pytest.mark.parametrize(
+    "chat",
+    [
+        '[{"role": "tool", "content": "x"}]',
+        '[{"role": "user", "content": 5}]',
+        '[{"role": "user", "content": "{% x %}"}]',
+    ],
+)
+def test_a_chat_that_cannot_be_sent_is_listed(tmp_path: Path, chat: str) -> None:
+    found = imported(tmp_path, {"vars": {"x": 1}, "assert": [CHECK]}, prompts=[chat, "Say {{x}}"])
+    assert prompts(found) == ["Say 1"]
+    assert any("a prompt is left out" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("text", ["[not json", "[1, 2]"])
+def test_a_bracket_alone_makes_no_chat(tmp_path: Path, text: str) -> None:
+    assert prompts(imported(tmp_path, {"vars": {"x": 1}, "assert": [CHECK]}, prompts=[text])) == [text]
+
+
+def test_blocks_of_text_are_joined(tmp_path: Path) -> None:
+    chat = '[{"role": "user", "content": [{"type": "text", "text": "Hi "}, {"type": "text", "text": "you"}]}]'
+    assert prompts(imported(tmp_path, {"vars": {"x": 1}, "assert": [CHECK]}, prompts=[chat])) == ["Hi you"]
+
+
+def test_a_chat_that_does_not_end_with_the_user_is_refused(tmp_path: Path) -> None:
+    chat = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "{{x}}"}]'
+    with pytest.raises(InputError, match="does not end with the user's word"):
+        imported(tmp_path, {"vars": {"x": 1}, "assert": [CHECK]}, prompts=[chat])
+
+
 def test_prompts_are_read_from_files(tmp_path: Path) -> None:
     (tmp_path / "two.txt").write_text("One {{x}}\n---\nTwo {{x}}", "utf-8")
     (tmp_path / "chat.yaml").write_text("- {role: user, content: 'Three {{x}}'}\n", "utf-8")
@@ -119,6 +149,24 @@ def test_tests_are_read_from_files(tmp_path: Path) -> None:
         ["equals", "is_json"],
         ["is_json"],
     ]
+
+
+def test_a_single_file_may_hold_all_tests_and_another_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text("- vars: {x: a}\n- vars: {x: b}\n", "utf-8")
+    (tmp_path / "d.json").write_text('{"assert": [{"type": "is-json"}]}', "utf-8")
+    found = imported(tmp_path, tests="file://t.yaml", defaultTest="file://d.json")
+    assert prompts(found) == ["Say a", "Say b"]
+
+
+def test_a_threshold_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,__expected,__threshold\na,is-json,much\n", "utf-8")
+    with pytest.raises(InputError, match=r"t\.csv:2: threshold is not a number"):
+        imported(tmp_path, "file://t.csv")
+
+
+def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no tests"):
+        imported(tmp_path)
 
 
 @pytest.mark.parametrize("reference", ["file://../key.csv", "file:///etc/hosts.csv", "file://make.py"])

@@ -58,6 +58,7 @@ def test_a_pattern_finds_the_same(pattern: str, flags: str, text: str, wanted: s
         ("a++", "", "two repeats"),
         ("(?>a)", "", "a group that begins"),
         ("[a", "", "not closed"),
+        ("[a\\", "", "not closed"),
         ("a\\", "", "backslash at the end"),
         (r"\u{110000}", "u", "code point"),
     ],

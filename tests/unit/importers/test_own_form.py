@@ -72,6 +72,29 @@ def test_what_is_there_is_replaced_when_told(tmp_path: Path) -> None:
     assert load_evalset(tmp_path / "evalsets/t/s.yaml").evalset.cases[0].inputs["prompt"] == "b"
 
 
+def test_what_would_come_back_different_is_refused() -> None:
+    found = imported("a")
+    odd = found.evalset.cases[0].model_copy(update={"inputs": {"pair": (1, 2)}})
+    changed = LoadedEvalSet(EvalSet(name="s", cases=[odd]), "EVAL.yaml")
+    with pytest.raises(InputError, match="does not come back"):
+        own_form(Imported(found.task, changed), task="t", eval_set="s")
+
+
+def test_a_case_may_leave_marking_to_its_task(tmp_path: Path) -> None:
+    case = EvalCase(id="a", inputs={"prompt": "x"})
+    found = Imported(imported("a").task, LoadedEvalSet(EvalSet(name="s", cases=[case]), "data.csv"))
+    assert "graders" not in own_form(found, task="t", eval_set="s").files["evalsets/t/s.yaml"]
+
+
+def test_what_was_there_is_put_back_when_writing_fails(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/t.yaml").write_text("mine", "utf-8")
+    (tmp_path / "evalsets").write_text("no folder", "utf-8")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_files(own_form(imported("a"), task="t", eval_set="s"), tmp_path, force=True)
+    assert (tmp_path / "tasks/t.yaml").read_text("utf-8") == "mine"
+
+
 def test_a_task_that_says_the_same_takes_another_set(tmp_path: Path) -> None:
     write_files(own_form(imported("a"), task="t", eval_set="s"), tmp_path)
     written = write_files(own_form(imported("b"), task="t", eval_set="more"), tmp_path)

@@ -65,6 +65,7 @@ def test_what_is_no_file_is_none(tmp_path: Path) -> None:
     assert recognise(Path("dev-93")) is None
     assert recognise(Path("x" * 5000)) is None
     assert glance(tmp_path) == NOTHING
+    assert glance(Path("x" * 5000)) == NOTHING
 
 
 def test_a_file_is_looked_at_again_when_it_changes(tmp_path: Path) -> None:

@@ -68,6 +68,12 @@ def test_a_name_that_is_none_finds_nothing(evals: Path, name: str) -> None:
     assert described_skill(name, evals) == ""
 
 
+def test_a_file_that_is_no_text_says_nothing(evals: Path) -> None:
+    put(evals, "skills/csv/SKILL.md")
+    (evals / "skills/csv/SKILL.md").write_bytes(b"---\xff")
+    assert described_skill("csv", evals) == ""
+
+
 def test_nothing_is_looked_for_above_the_repository(evals: Path) -> None:
     put(evals.parents[2], "skills/above/SKILL.md")
     assert described_skill("above", evals) == ""

@@ -7,8 +7,7 @@ from pydantic import TypeAdapter
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import JudgeConfig
-from evalq.errors import InputError
-from evalq.importers.trigger_choice import makes_tool_calls, refuse_mixture, trigger_mode_of
+from evalq.importers.trigger_choice import makes_tool_calls, mixture_warnings, trigger_mode_of
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 
@@ -48,12 +47,13 @@ def test_all_judges_must_have_tools() -> None:
     assert trigger_mode_of([]) == "tool_calls"
 
 
-def test_judges_with_and_without_tools_are_not_compared() -> None:
+def test_judges_with_and_without_tools_are_warned_of() -> None:
     decided = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "decision"}]})
-    with pytest.raises(InputError, match="t may call tools and m may not; run them apart"):
-        refuse_mixture([TOOLED, MODEL], [decided])
+    (warning,) = mixture_warnings([TOOLED, MODEL], [decided])
+    assert warning.startswith("t may call tools and m may not: ")
+    assert mixture_warnings([TOOLED], [decided]) == ()
 
 
-def test_without_triggers_they_are() -> None:
+def test_without_triggers_there_is_nothing_to_say() -> None:
     plain = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "is_json"}]})
-    refuse_mixture([TOOLED, MODEL], [plain])
+    assert mixture_warnings([TOOLED, MODEL], [plain]) == ()
