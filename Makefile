@@ -33,8 +33,9 @@ bubblewrap:
 	@command -v bwrap >/dev/null || test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || \
 	{ apt-get install -y bubblewrap || { apt-get update && apt-get install -y bubblewrap; }; } >/dev/null 2>&1 || true
 
+# The tests start evalq some hundred times: it is to be compiled once.
 test: $(STAMP) bubblewrap
-	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 3 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(PY) -m pytest $(SLOWEST_FIRST) -q -n 3 --dist loadfile --no-loadscope-reorder
 
 # The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.
 faults: $(STAMP)
