@@ -51,6 +51,7 @@ class RunRow:
     state: str
     pause_reason: str | None = None
     rescored_from: int | None = None
+    grades_itself: bool = False
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,13 @@ FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- runs --
 -- The runs of a bake-off in the order its judges were named.
-SELECT id, judge, vendor, provider, gate, n_jobs, state, pause_reason, rescored_from FROM runs
-WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
+SELECT r.id, r.judge, r.vendor, r.provider, r.gate, r.n_jobs, r.state, r.pause_reason, r.rescored_from,
+       EXISTS (SELECT 1 FROM definitions j, jsonb_each_text(b.grader_shas) s JOIN definitions g ON g.sha256 = s.value
+               WHERE j.sha256 = r.judge_sha
+                 AND (g.name = j.name OR (g.body ->> 'provider' = j.body ->> 'provider'
+                                          AND g.body ->> 'model' = j.body ->> 'model'))) AS grades_itself
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
+WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id;
 
 -- run_judges --
 -- Which snapshot of its judge each run of a bake-off was given.

@@ -1,35 +1,39 @@
 """The question a case puts to a judge: its task's templates, rendered."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision
+from evalq.definitions.graders import Decision, GraderConfig, HitAtK, Mrr
 from evalq.definitions.graders.satisfying import satisfying_text
-from evalq.definitions.task import TaskConfig
+from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.definitions.template import render
 from evalq.records import About, Prompt, Turn
 
 
 def about(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> About:
     """What a prompt on this case is about, for systems that are not models."""
-    decision = next((one for one in (*task.graders, *case.graders) if isinstance(one, Decision)), None)
+    graders = (*task.graders, *case.graders)
+    decision = next((one for one in graders if isinstance(one, Decision)), None)
     return About(
         task=task.name,
         case_id=case.id,
         sample=sample,
         seed=seed,
         inputs=case.inputs,
-        expected=case.expected or _told_by_graders(task, case),
+        expected=case.expected or ({"answer": satisfying_text(graders)} if case.graders else {}),
         stratum=case.stratum,
         is_positive=case.expected_type == "positive",
-        answer_form="decision" if decision else task.answer_form,
+        answer_form="decision" if decision else _answer_form(task, graders),
         choices=tuple(f"{decision.key}={choice}" for choice in decision.choices) if decision else (),
     )
 
 
-def _told_by_graders(task: TaskConfig, case: EvalCase) -> dict[str, Any]:
-    """An answer the case's own graders would pass, where it does not say what it expects."""
-    return {"answer": satisfying_text((*task.graders, *case.graders))} if case.graders else {}
+def _answer_form(task: TaskConfig, graders: Sequence[GraderConfig]) -> Literal["text", "findings", "ranking"]:
+    """A list of findings, a ranking of ids, or plain text."""
+    if task.scoring is not None:
+        return "findings" if task.scoring.pass_rule == FINDINGS_RULE else "text"
+    return "ranking" if any(isinstance(grader, HitAtK | Mrr) for grader in graders) else "text"
 
 
 def answer_prompt(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> Prompt:

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.definitions.definition import NAME_PATTERN, Definition
-from evalq.definitions.graders import GraderConfig, HitAtK, Mrr
+from evalq.definitions.graders import GraderConfig
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
 ScorerMode = Literal["llm_judge", "strict_substring"]
@@ -48,11 +48,3 @@ class TaskConfig(Definition):
     def marks_every_answer(self) -> bool:
         """False when marking is left to the cases."""
         return self.scoring is not None or bool(self.graders)
-
-    @property
-    def answer_form(self) -> Literal["text", "findings", "ranking"]:
-        """The form an answer takes: a list of findings, a ranking of ids, or plain text."""
-        if self.scoring is None:
-            is_ranked = any(isinstance(grader, HitAtK | Mrr) for grader in self.graders)
-            return "ranking" if is_ranked else "text"
-        return "findings" if self.scoring.pass_rule == FINDINGS_RULE else "text"

@@ -33,10 +33,24 @@ def yaml_of(document: Any) -> str:
     return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
 
 
+def case_fields(case: EvalCase) -> dict[str, Any]:
+    """What is to be written of a case; of a grader all that was said, its type first.
+
+    What a grader leaves out may depend on what else it says, so a value is not left out for being usual.
+    """
+    fields = case.model_dump(exclude_defaults=True)
+    if case.graders:
+        said = [grader.model_dump(exclude_unset=True) for grader in case.graders]
+        fields["graders"] = [
+            {"type": grader.type, **one} for grader, one in zip(case.graders, said, strict=True)
+        ]
+    return fields
+
+
 def evalset_text(evalset: EvalSet, path: Path) -> str:
     """An evalset in the format of the file it is for; InputError when it is too large for that."""
     if path.suffix.lower() == ".jsonl":
-        return "".join(json.dumps(_case(case), ensure_ascii=False) + "\n" for case in evalset.cases)
+        return "".join(json.dumps(case_fields(case), ensure_ascii=False) + "\n" for case in evalset.cases)
     try:
         if path.suffix.lower() == ".json":
             text = json.dumps(_document(evalset), ensure_ascii=False, indent=2) + "\n"
@@ -80,12 +94,8 @@ def _document(evalset: EvalSet, *, named: bool = True) -> dict[str, Any]:
     head = {"name": evalset.name if named else None, "task": evalset.task, "description": evalset.description}
     return {
         **{key: value for key, value in head.items() if value},
-        "cases": [_case(case) for case in evalset.cases],
+        "cases": [case_fields(case) for case in evalset.cases],
     }
-
-
-def _case(case: EvalCase) -> dict[str, Any]:
-    return case.model_dump(exclude_defaults=True)
 
 
 def _kept_head(path: Path) -> str:

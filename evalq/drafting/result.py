@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.evalset import EvalSet
+from evalq.definitions.writing import case_fields
 from evalq.drafting.asking import Question
 from evalq.drafting.reading import Drafts
 from evalq.errand.values import Replies
@@ -69,11 +70,7 @@ class Drafted:
             "drafted": len(self.drafts.cases),
             "strata": [asdict(one) for one in self.strata()],
             "dropped": [asdict(one) for one in self.drafts.dropped],
-            "cases": [_shown(case) for case in self.drafts.cases],
+            "cases": [case_fields(case) for case in self.drafts.cases],
             "written": written,
             "next": list(next_commands),
         }
-
-
-def _shown(case: EvalCase) -> dict[str, Any]:
-    return case.model_dump(exclude_defaults=True)

@@ -5,14 +5,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, load_task, shown
 from evalq.definitions.lookup import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.validation import NAME_REMEDY, is_name, validate
-from evalq.definitions.writing import yaml_of
+from evalq.definitions.writing import case_fields, yaml_of
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.importers.imported import Imported
@@ -68,21 +67,13 @@ def write_files(form: OwnForm, root: Path, *, force: bool = False) -> list[Path]
 
 def _cases_file(evalset: EvalSet, imported: Imported) -> tuple[str, str]:
     """YAML for people where that is feasible, JSONL else."""
-    cases = [_written(case) for case in evalset.cases]
+    cases = [case_fields(case) for case in evalset.cases]
     lines = [json.dumps(case, ensure_ascii=False) for case in cases]
     if sum(map(len, lines)) <= LARGEST_YAML:
         text = yaml_of({"name": evalset.name, "task": evalset.task, "cases": cases})
         _read_back(evalset, text, imported)
         return f"{evalset.name}.yaml", text
     return f"{evalset.name}.jsonl", "".join(f"{line}\n" for line in lines)
-
-
-def _written(case: EvalCase) -> dict[str, Any]:
-    """What was said of a case, each grader with its type first."""
-    fields = case.model_dump(exclude_unset=True)
-    if "graders" in fields:
-        fields["graders"] = [{"type": grader["type"], **grader} for grader in fields["graders"]]
-    return fields
 
 
 def _read_back(written: TaskConfig | EvalSet, text: str, imported: Imported) -> None:

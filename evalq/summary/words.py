@@ -22,17 +22,16 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
             share = f"{result.n_pending} of {result.n_ended} answers"
             yield f"{result.judge}: {share} wait for review by people; its rate is over the rest"
     yield from _stop(bakeoff)
-    yield from _own_graders(bakeoff, runs)
+    yield from _own_graders(runs)
     if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
 
 
-def _own_graders(bakeoff: BakeOffRow, runs: Sequence[RunRow]) -> Iterator[str]:
-    graders = (bakeoff.grader_model or "").split(", ")
+def _own_graders(runs: Sequence[RunRow]) -> Iterator[str]:
     for run in runs:
-        if run.judge in graders:
+        if run.grades_itself:
             yield f"{run.judge} grades its own answers: models favour what they wrote; name another grader"
 
 

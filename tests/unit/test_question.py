@@ -70,6 +70,11 @@ def test_the_form_of_the_answer_follows_the_task(fields: dict[str, object], form
     assert about(task(**fields), CASE).answer_form == form
 
 
+def test_a_case_may_want_a_ranking_by_its_own_graders() -> None:
+    ranked = EvalCase.model_validate({"id": "r", "graders": [{"type": "mrr"}], "expected": {"relevant": ["n1"]}})
+    assert about(task(scoring=None), ranked).answer_form == "ranking"
+
+
 def test_only_an_answered_completion_is_an_answer() -> None:
     assert Completion("answered", "").is_answer
     assert not Completion("truncated", "half an answ").is_answer
