@@ -1,12 +1,9 @@
 """The question a case puts to a judge: its task's templates, rendered."""
 
-from collections.abc import Sequence
-from typing import Literal
-
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision, GraderConfig, HitAtK, Mrr
+from evalq.definitions.graders import Decision
 from evalq.definitions.graders.satisfying import satisfying_text
-from evalq.definitions.task import FINDINGS_RULE, TaskConfig
+from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import render
 from evalq.records import About, Prompt, Turn
 
@@ -24,16 +21,9 @@ def about(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -
         expected=case.expected or ({"answer": satisfying_text(graders)} if case.graders else {}),
         stratum=case.stratum,
         is_positive=case.expected_type == "positive",
-        answer_form="decision" if decision else _answer_form(task, graders),
+        answer_form="decision" if decision else task.answer_form(case.graders),
         choices=tuple(f"{decision.key}={choice}" for choice in decision.choices) if decision else (),
     )
-
-
-def _answer_form(task: TaskConfig, graders: Sequence[GraderConfig]) -> Literal["text", "findings", "ranking"]:
-    """A list of findings, a ranking of ids, or plain text."""
-    if task.scoring is not None:
-        return "findings" if task.scoring.pass_rule == FINDINGS_RULE else "text"
-    return "ranking" if any(isinstance(grader, HitAtK | Mrr) for grader in graders) else "text"
 
 
 def answer_prompt(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> Prompt:

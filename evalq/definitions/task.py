@@ -1,11 +1,12 @@
 """A task: what is asked of every judge, and how its answers are graded."""
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.definitions.definition import NAME_PATTERN, Definition
-from evalq.definitions.graders import GraderConfig
+from evalq.definitions.graders import GraderConfig, HitAtK, Mrr
 
 PassRule = Literal["exact_match", "any_substring", "positive_at_least_one_valid_or_empty_on_negative"]
 ScorerMode = Literal["llm_judge", "strict_substring"]
@@ -48,3 +49,10 @@ class TaskConfig(Definition):
     def marks_every_answer(self) -> bool:
         """False when marking is left to the cases."""
         return self.scoring is not None or bool(self.graders)
+
+    def answer_form(self, own: Sequence[GraderConfig] = ()) -> Literal["text", "findings", "ranking"]:
+        """A list of findings, a ranking of ids, or plain text; `own` are a case's graders."""
+        if self.scoring is not None:
+            return "findings" if self.scoring.pass_rule == FINDINGS_RULE else "text"
+        is_ranked = any(isinstance(grader, HitAtK | Mrr) for grader in (*self.graders, *own))
+        return "ranking" if is_ranked else "text"

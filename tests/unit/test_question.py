@@ -71,7 +71,7 @@ def test_the_form_of_the_answer_follows_the_task(fields: dict[str, object], form
 
 
 def test_a_case_may_want_a_ranking_by_its_own_graders() -> None:
-    ranked = EvalCase.model_validate({"id": "r", "graders": [{"type": "mrr"}], "expected": {"relevant": ["n1"]}})
+    ranked = EvalCase.model_validate({"id": "r", "inputs": {}, "graders": [{"type": "mrr"}]})
     assert about(task(scoring=None), ranked).answer_form == "ranking"
 
 

@@ -46,7 +46,7 @@ def test_a_task_is_read_from_yaml(suffix: str) -> None:
 
 def test_a_task_is_read_from_json() -> None:
     fields = {"name": "a", "system_prompt": "", "user_template": "", "graders": [{"type": "mrr"}]}
-    assert load_task(written("task.json", json.dumps(fields, indent=1))).answer_form == "ranking"
+    assert load_task(written("task.json", json.dumps(fields, indent=1))).answer_form() == "ranking"
 
 
 def test_a_template_that_reaches_into_objects_is_refused_at_its_line() -> None:

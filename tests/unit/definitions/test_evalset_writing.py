@@ -51,6 +51,13 @@ def test_a_set_is_read_back_as_it_was_written(tmp_path: Path, suffix: str) -> No
     assert [other.name for other in path.parent.iterdir()] == [path.name]
 
 
+def test_a_grader_is_written_as_it_was_said(tmp_path: Path) -> None:
+    said = {"type": "rubric", "rubric": "R", "range": [0, 10], "threshold": 4}
+    case = EvalCase.model_validate({"id": "1", "inputs": {}, "graders": [said]})
+    write_evalset(tmp_path / "s.yaml", EvalSet(name="s", cases=[case]))
+    assert load_evalset(tmp_path / "s.yaml").evalset.cases == [case]
+
+
 def test_what_does_not_go_into_yaml_is_refused_with_what_to_do(tmp_path: Path) -> None:
     large = EvalSet(name="s", cases=[EvalCase(id="1", inputs={"text": "x" * 6_000_000})])
     with pytest.raises(InputError, match=r"too much for an evalset of this kind; write it as .jsonl"):

@@ -151,4 +151,4 @@ def test_a_mistake_is_placed_and_the_remedy_said(tmp_path: Path, graders: str, l
 def test_a_task_that_only_people_grade_asks_for_text() -> None:
     fields: dict[str, Any] = {"name": "t", "system_prompt": "", "user_template": "x"}
     task = TaskConfig.model_validate({**fields, "graders": [{"type": "human"}]})
-    assert task.answer_form == "text"
+    assert task.answer_form() == "text"

@@ -58,7 +58,7 @@ def test_the_scoring_follows_what_is_expected(
     line = json.dumps({"id": "a", "inputs": {"q": 1}, "expected": expected})
     task_file, result = drafted(tmp_path, "c.jsonl", line)
     task = load_task(task_file)
-    assert (task.answer_form, task.scoring and task.scoring.pass_rule) == (form, rule)
+    assert (task.answer_form(), task.scoring and task.scoring.pass_rule) == (form, rule)
     assert result.problems == ()
 
 
@@ -66,7 +66,7 @@ def test_negative_cases_make_it_a_search_for_findings(tmp_path: Path) -> None:
     positive = {"id": "a", "inputs": {"q": 1}, "expected": {"any_of": ["x"]}}
     negative = {"id": "b", "inputs": {"q": 1}, "expected_type": "negative"}
     task_file, result = drafted(tmp_path, "c.jsonl", f"{json.dumps(positive)}\n{json.dumps(negative)}\n")
-    assert load_task(task_file).answer_form == "findings"
+    assert load_task(task_file).answer_form() == "findings"
     assert result.problems == ()
 
 

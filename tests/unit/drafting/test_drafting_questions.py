@@ -85,7 +85,7 @@ def test_the_drafting_task_tells_all_of_the_task_and_its_form(name: str) -> None
     assert task.system_prompt.strip() in told
     assert task.user_template.strip() in told
     assert {"answer": '"answer"', "ranking": '"relevant"', "findings": '"any_of"', "text": '"answer"'}[
-        task.answer_form
+        task.answer_form()
     ] in told
     assert not any(word in told for word in ("SYSTEM_PROMPT", "USER_TEMPLATE", "INPUTS", "EXPECTED"))
 

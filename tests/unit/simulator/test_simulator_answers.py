@@ -15,7 +15,7 @@ from evalq.grading.findings import finding_json, parse_list
 from evalq.grading.judge_model import read_verdict, verdict_prompt
 from evalq.grading.marking import grade_answer
 from evalq.grading.subject import Subject
-from evalq.question import about, answer_prompt
+from evalq.question import answer_prompt
 from evalq.records import Completion, Prompt
 from evalq.simulator.answers import echo, make_reply
 from evalq.simulator.cases import KnownCases, load_known, load_set
@@ -139,16 +139,16 @@ def answer(prompt: str, accuracy: float = 1.0, model: str = "m") -> str:
 def test_every_shipped_case_is_recognised_and_answered_in_its_form() -> None:
     for task, case in loaded():
         said = answer(answer_prompt(task, case).user)
-        if about(task, case).answer_form == "findings":
+        if task.answer_form() == "findings":
             assert bool(parse_list(said)) == (case.expected_type == "positive")
-        elif about(task, case).answer_form == "ranking":
+        elif task.answer_form() == "ranking":
             assert parse_list(said)[0] in (case.expected or {})["relevant"]
         else:
             assert said == (case.expected or {})["answer"]
 
 
 def test_as_many_answers_are_right_as_the_accuracy_says() -> None:
-    cases = [(task, case) for task, case in loaded() if about(task, case).answer_form != "findings"]
+    cases = [(task, case) for task, case in loaded() if task.answer_form() != "findings"]
     right = sum(
         answer(answer_prompt(task, case).user, accuracy=0.7) == answer(answer_prompt(task, case).user)
         for task, case in cases

@@ -143,3 +143,8 @@ def test_errors_that_another_try_may_mend_can_be_retried(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["empty", "refused", "truncated", "ungradable"])
 def test_what_a_judge_said_is_not_retried_by_default(kind: str) -> None:
     assert "evalq retry 142 --errors" not in commands("concluded", replace(FINE, errors={kind: 1}))
+
+
+def test_a_judge_that_grades_its_own_answers_is_warned_of() -> None:
+    [warning] = warnings(BAKE_OFF, [replace(RUN, grades_itself=True)], [FINE])
+    assert warning.startswith("a grades its own answers")
