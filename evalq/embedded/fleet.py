@@ -30,7 +30,7 @@ def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
     node = f"evalq-{os.getpid()}-{index}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
     pool = ["--pool", "threads", "--concurrency", str(slots), "-Q", ",".join(queues), "--hostname", node]
-    return [sys.executable, "-P", leash, "celery", "-A", "workers.app", "worker", *pool, *quiet]
+    return [sys.executable, "-P", leash, "workers.process", "workers.app", "worker", *pool, *quiet]
 
 
 @dataclass

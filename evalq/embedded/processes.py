@@ -62,13 +62,13 @@ def send(pid: int, signum: signal.Signals) -> None:
         os.kill(pid, signum)
 
 
-def wait_until(condition: Callable[[], bool], *, timeout_s: float) -> bool:
+def wait_until(condition: Callable[[], bool], *, timeout_s: float, every_s: float = _POLL_S) -> bool:
     """Poll until the condition holds; False when the time is over first."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_POLL_S)
+        time.sleep(every_s)
     return True
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from command_forks import Forks
 
 from evalq.embedded import attach, stop_engines
 from evalq.embedded.processes import wait_until
@@ -77,6 +78,7 @@ class Project:
     """A user's folder and home, and the commands given in it."""
 
     folder: Path
+    forks: Forks
     settings: Mapping[str, str] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)
 
@@ -112,15 +114,7 @@ class Project:
         return self.python("-m", "evalq", *arguments)
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=self.folder,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE_S,
-        )
+        return self.forks.run(arguments, cwd=self.folder, env=self.environ, timeout_s=PATIENCE_S)
 
     def bake(self, *arguments: str, code: int = 0) -> dict[str, Any]:
         """Give a command that ends with a JSON document and this exit code."""
@@ -165,7 +159,7 @@ class Project:
 
     def is_quiet(self, timeout_s: float = PATIENCE_S) -> bool:
         """Wait until nothing of it runs."""
-        return wait_until(lambda: not self.processes(), timeout_s=timeout_s)
+        return wait_until(lambda: not self.processes(), timeout_s=timeout_s, every_s=0.2)
 
     def clear(self) -> None:
         """End whatever a failed test has left."""
@@ -179,13 +173,21 @@ class Project:
                 process.kill()
 
 
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Where commands are forked from."""
+    made = Forks(tmp_path_factory.mktemp("c"))
+    yield made
+    made.stop()
+
+
 @pytest.fixture(scope="module")
-def new_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Project]]:
+def new_project(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Iterator[Callable[..., Project]]:
     """Makes project folders with a task, an evalset of twelve cases and judges that answer at once."""
     made: list[Project] = []
 
     def make(settings: str = SETTINGS, **environ: str) -> Project:
-        project = Project(tmp_path_factory.mktemp("p"), environ)
+        project = Project(tmp_path_factory.mktemp("p"), forks, environ)
         made.append(project)
         project.write("evalq.yaml", settings)
         project.write("tasks/capitals.yaml", TASK)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -114,7 +115,7 @@ def test_a_killed_sandbox_worker_loses_nothing(coding: Any) -> None:
 def test_without_a_sandbox_nothing_is_asked(coding: Any) -> None:
     before = coding.rows("SELECT count(*) FROM call_journal")
     hidden = {**coding.settings, "PATH": "/nonexistent", "XDG_CACHE_HOME": str(coding.folder / "cache")}
-    bare = type(coding)(coding.folder, hidden)
+    bare = replace(coding, settings=hidden)
     done = bare.run(*BAKE)
     assert done.returncode == 5
     assert "SANDBOX_UNAVAILABLE" in done.stderr

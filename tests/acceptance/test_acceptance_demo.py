@@ -1,7 +1,7 @@
 """The demo: one command, the real engines, every row where it belongs, nothing left running."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def test_no_prompt_or_answer_is_in_the_logs(demo: Demo) -> None:
 def test_without_a_project_the_data_lies_in_the_users_own_folder(
     new_project: Callable[..., Any], tmp_path: Path
 ) -> None:
-    elsewhere = type(new_project())(tmp_path)
+    elsewhere = replace(new_project(), folder=tmp_path)
     done = elsewhere.run("runs")
     assert (done.returncode, done.stdout) == (0, "")
     assert "evalq demo" in done.stderr

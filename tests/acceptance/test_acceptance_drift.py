@@ -128,7 +128,7 @@ def test_a_run_accepted_is_what_the_sequential_rule_holds_the_next_against(warme
 
 def test_a_kept_fleet_runs_the_schedule_without_beat(kept: Any) -> None:
     checks = "SELECT count(*) FROM drift_ticks WHERE schedule = 'capitals/dev-12/steady/confirm'"
-    assert wait_until(lambda: kept.rows(checks)[0][0] >= 2, timeout_s=PATIENCE_S)
+    assert wait_until(lambda: kept.rows(checks)[0][0] >= 2, timeout_s=PATIENCE_S, every_s=0.2)
 
 
 def test_every_channel_can_be_tried(kept: Any, hook: tuple[str, Any]) -> None:
@@ -168,10 +168,10 @@ def test_a_judge_that_fades_under_beat_is_told_once_and_a_steady_one_never(
                 row = connection.execute(query, [verdict]).fetchone()
                 return int(row[0]) if row else 0
 
-            assert wait_until(lambda: decided("ok") >= 1, timeout_s=PATIENCE_S)
+            assert wait_until(lambda: decided("ok") >= 1, timeout_s=PATIENCE_S, every_s=0.2)
             assert hook[1] == []
             project.write("evalq.yaml", settings(0.2, BY_BEAT))
-            assert wait_until(lambda: decided("alert") >= 2, timeout_s=PATIENCE_S)
+            assert wait_until(lambda: decided("alert") >= 2, timeout_s=PATIENCE_S, every_s=0.2)
             assert wait_until(lambda: bool(hook[1]), timeout_s=PATIENCE_S)
             known = connection.execute("SELECT document ->> 'judge' FROM alerts").fetchall()
         for command in reversed(fleet):

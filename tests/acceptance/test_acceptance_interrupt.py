@@ -67,7 +67,7 @@ def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(project: Any) -> None:
     command.interrupt()
     paused = [("paused",)]
     state = "SELECT state FROM bakeoffs ORDER BY id DESC LIMIT 1"
-    assert wait_until(lambda: project.rows(state) == paused, timeout_s=30)
+    assert wait_until(lambda: project.rows(state) == paused, timeout_s=30, every_s=0.2)
     command.interrupt()
     assert command.end() == 130
     assert "Traceback" not in command.stderr.read_text("utf-8")

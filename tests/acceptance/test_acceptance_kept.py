@@ -18,5 +18,5 @@ def test_what_was_lost_while_nobody_watched_is_brought_back(served: Any) -> None
     served.run("cancel", bakeoff_id)
     assert served.rows(LOSE, bakeoff_id) == [(int(bakeoff_id),)]
     state = "SELECT state FROM bakeoffs WHERE id = %s"
-    assert wait_until(lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=60)
+    assert wait_until(lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=60, every_s=0.2)
     assert served.rows("SELECT count(*) FROM outcomes WHERE bakeoff_id = %s", bakeoff_id) == [(240,)]

@@ -77,7 +77,7 @@ def test_a_slow_judge_does_not_hold_the_others_back(fleet: Any, sim: Simulator) 
     others_end = max(at for at, model in enumerate(calls) if model in others)
     assert calls[:others_end].count("slow") < 20
     command.interrupt()
-    assert wait_until(lambda: bool(fleet.bake("runs")[0]["state"] == "paused"), timeout_s=30)
+    assert wait_until(lambda: bool(fleet.bake("runs")[0]["state"] == "paused"), timeout_s=30, every_s=0.2)
     command.interrupt()  # does not wait for the slow one's jobs to notice
     assert command.end() == 130
 
@@ -104,7 +104,7 @@ def test_after_a_429_nobody_calls_until_the_time_it_names(fleet: Any, sim: Simul
 def test_a_closed_gate_is_shown_with_its_limit_and_its_time(fleet: Any, sim: Simulator) -> None:
     bakeoff_id = fleet.run(*BAKE, "one", "--judges", "shut", "--detach").stdout.strip()
     assert wait_until(lambda: bool(arrivals(sim, "shut")), timeout_s=30)
-    assert wait_until(lambda: gate(fleet, "shut")["closed_until"] is not None, timeout_s=30)
+    assert wait_until(lambda: gate(fleet, "shut")["closed_until"] is not None, timeout_s=30, every_s=0.2)
     found = gate(fleet, "shut")
     assert (found["limit"]["rpm"], found["limit"]["concurrency"]) == (600, 1)
     assert 0 < found["used_rpm"] <= 1

@@ -143,7 +143,6 @@ def test_a_question_put_again_is_metered_like_any_other(audited: Any) -> None:
 )
 def test_what_cannot_be_meant_is_said(audited: Any, arguments: tuple[str, ...], words: str) -> None:
     audited.write("bad.yaml", "- {type: no_such_grader}\n")
-    audited.bake(*BY_MODEL)
     done = audited.run(*arguments)
     assert done.returncode == 2
     assert words in done.stderr

@@ -11,7 +11,6 @@ _BUSY = """
     SELECT count(*) FROM pg_stat_activity
     WHERE state <> 'idle' AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
-_LEASES = "UPDATE jobs SET lease_until = lease_until + interval '1 minute' WHERE state = 'leased' RETURNING 1"
 _CALLS = "SELECT count(*), count(*) FILTER (WHERE state = 'sent' AND purpose = 'answer') FROM call_journal"
 
 
@@ -25,7 +24,6 @@ def mid_call(scene: Scene) -> Iterator[int]:
     n_slots = scene.slots * len(names)
     scene.simulator.set_profiles(profiles(_SLOW_MS, marker=profiles(_QUICK_MS)["marker"]))
     scene.wait(lambda: _is_mid_call(scene, n_slots) and _froze(scene, names, n_slots))
-    scene.sql(_LEASES)  # it is not a worker's fault to be held: no lease is to run out by it
     scene.simulator.set_profiles(profiles(_QUICK_MS))
     try:
         yield n_slots

@@ -33,6 +33,10 @@ from evalq.store.database import Database
 from evalq.store.schema import apply_schema
 
 PATIENCE_S = 120
+_REPEATED = """
+    SELECT job_id, purpose, array_agg(state ORDER BY id), array_agg(fault_kind ORDER BY id) FROM call_journal
+    GROUP BY job_id, purpose, key HAVING count(*) > 1
+"""
 JUDGES = ("good", "poor")
 PRICE = {"input": 1, "output": 5}
 TASK = """\
@@ -95,10 +99,11 @@ class Scene:
     engines: Engines
     simulator: Simulator
     broker: Broker
-    lease_s: float = 3.0
+    lease_s: float = 12.0
     slots: int = 8
     workers: dict[str, Fleet] = field(default_factory=dict)
     in_flight_at_kills: int = 0
+    watching: "psycopg.Connection[Any] | None" = None
     lasting: dict[str, str] = field(default_factory=dict)
 
     # -- the world -------------------------------------------------------------------------------------------
@@ -142,8 +147,7 @@ class Scene:
             sys.executable,
             "-P",
             leash,
-            "celery",
-            "-A",
+            "workers.process",
             "workers.app",
             "beat",
             "-s",
@@ -175,6 +179,7 @@ class Scene:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
             fleet.stop(grace_s=0)
+        self._look_away()
 
     # -- breaking it -----------------------------------------------------------------------------------------
 
@@ -260,10 +265,24 @@ class Scene:
     # -- looking at it ---------------------------------------------------------------------------------------
 
     def sql(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
-        """Rows of a statement of the test's own, on a connection of its own."""
-        with psycopg.connect(self.engines.database_url, autocommit=True, connect_timeout=5) as connection:
-            cursor = connection.execute(statement.encode(), params or None)
-            return cursor.fetchall() if cursor.description else []
+        """Rows of a statement of the test's own, on a connection that is opened again when it was cut."""
+        try:
+            return self._rows(statement, params)
+        except psycopg.OperationalError:
+            self._look_away()
+        return self._rows(statement, params)
+
+    def _look_away(self) -> None:
+        if self.watching is not None:
+            self.watching.close()
+        self.watching = None
+
+    def _rows(self, statement: str, params: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        if self.watching is None:
+            url = self.engines.database_url
+            self.watching = psycopg.connect(url, autocommit=True, connect_timeout=5)
+        cursor = self.watching.execute(statement.encode(), params or None)
+        return cursor.fetchall() if cursor.description else []
 
     def valkey(self) -> "redis.Redis":
         """The broker seen from below."""
@@ -310,11 +329,13 @@ class Scene:
         """Where everything stands, for a test that waited in vain."""
         with contextlib.suppress(psycopg.OperationalError):
             states = self.sql("SELECT state, count(*), max(attempt), max(losses) FROM jobs GROUP BY state")
+            repeated = self.sql(_REPEATED)
             logs = {
                 log: log.read_text("utf-8", "replace")[-1500:]
                 for log in self.folder.glob("logs/*/worker-*.log")
             }
-            return f"jobs {states}\n" + "\n".join(f"{log.parent.name}: {text}" for log, text in logs.items())
+            said = "\n".join(f"{log.parent.name}: {text}" for log, text in logs.items())
+            return f"jobs {states}, calls made more than once {repeated}\n{said}"
         return "the database is away"
 
 

@@ -77,7 +77,7 @@ def test_a_stalled_valkey_gives_no_permits_and_costs_nothing(new_scene: NewScene
         os.kill(scene.engine_pid("valkey"), signal.SIGSTOP)
     try:
         scene.wait(lambda: scene.sql(ANSWERED) == [(answered + n_slots,)])
-        wait_for_heartbeats(scene, 3)  # the workers live, and hold what they cannot go on with
+        wait_for_heartbeats(scene, 2)  # the workers live, and hold what they cannot go on with
         assert n_asked(scene) == asked
     finally:
         os.kill(scene.engine_pid("valkey"), signal.SIGCONT)

@@ -28,7 +28,7 @@ def test_any_order_of_faults_keeps_every_promise(
 ) -> None:
     print(f"seed {seed}: replay with --faults-seed {seed}")
     rng, n_cases = Random(seed), 100 if is_long else 40
-    scene = new_scene(n_cases, latency_ms=120)
+    scene = new_scene(n_cases, latency_ms=120, lease_s=3.0)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(n_cases), ambiguous_repeats=REPEATS)
     acts = schedule(rng)

@@ -69,7 +69,7 @@ def hours_off(scene: Scene, name: str) -> float:
 def test_a_clock_an_hour_off_changes_nothing_beside_a_right_one_or_alone(
     offset: str, hours: int, new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N)
+    scene = new_scene(N, lease_s=3.0)
     scene.start("right")
     scene.start_worker("off", **clock(offset))
     bakeoff_id = scene.bake(scene.plan(N))
@@ -157,7 +157,7 @@ def test_a_message_for_a_newer_worker_waits_for_it(new_scene: NewScene, judged: 
 def test_a_worker_grown_too_large_begins_anew_and_repeats_nothing(
     new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N, lease_s=8, slots=4)
+    scene = new_scene(N, lease_s=8.0, slots=4)
     scene.start("w1", EVALQ_FLEET_MEMORY_MB="1")
     pid = scene.pid("w1")
     bakeoff_id = scene.bake(scene.plan(N))

@@ -11,6 +11,7 @@ from fault_scene import Scene
 from evalq.failpoints import FailpointName
 
 N = 40
+LEASE_S = 3.0  # short: what a dead worker held is to come back soon
 NewScene = Callable[..., Scene]
 Judged = Callable[..., Tally]
 
@@ -26,7 +27,7 @@ LOST_CALLS = "SELECT count(*) FROM call_journal WHERE fault_kind = 'lost'"
 def test_a_worker_killed_at_any_step_loses_nothing(
     place: FailpointName, new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N)
+    scene = new_scene(N, lease_s=LEASE_S)
     scene.start_beat()
     count = 1 if place.startswith("conclude") else 12
     scene.start_worker("w1", EVALQ_FAILPOINTS=f"{place}={count}")
@@ -40,7 +41,7 @@ def test_a_worker_killed_at_any_step_loses_nothing(
 def test_a_call_killed_after_it_was_sent_is_one_ambiguous_line_and_one_repeat(
     new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(1, slots=1)
+    scene = new_scene(1, slots=1, lease_s=LEASE_S)
     scene.start_beat()
     scene.start_worker("w1", EVALQ_FAILPOINTS="after_send=1")
     bakeoff_id = scene.bake(scene.plan(1, judges=["good"]))
@@ -57,7 +58,7 @@ def test_a_call_killed_after_it_was_sent_is_one_ambiguous_line_and_one_repeat(
 
 
 def test_a_worker_killed_whole_loses_nothing(new_scene: NewScene, judged: Judged) -> None:
-    scene = new_scene(N)
+    scene = new_scene(N, lease_s=LEASE_S)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(N))
     scene.wait_for_outcomes(10)
@@ -67,7 +68,7 @@ def test_a_worker_killed_whole_loses_nothing(new_scene: NewScene, judged: Judged
 
 
 def test_a_worker_stalled_beyond_its_lease_can_write_no_more(new_scene: NewScene, judged: Judged) -> None:
-    scene = new_scene(N, latency_ms=150)
+    scene = new_scene(N, latency_ms=150, lease_s=LEASE_S)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(N))
     scene.wait_for_outcomes(10)
@@ -95,7 +96,7 @@ def test_a_worker_told_to_stop_brings_its_calls_home_first(new_scene: NewScene, 
 
 
 def test_beat_killed_and_started_again_changes_nothing(new_scene: NewScene, judged: Judged) -> None:
-    scene = new_scene(N)
+    scene = new_scene(N, lease_s=LEASE_S)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(N))
     scene.wait_for_outcomes(5)
@@ -113,7 +114,7 @@ def test_a_case_that_kills_its_worker_ends_errored_and_the_others_as_if_nothing_
     new_scene: NewScene, judged: Judged, fault_free: Callable[[int], Any]
 ) -> None:
     poison = "case-0003"
-    scene = new_scene(N, lasting={"EVALQ_FAILPOINTS": f"before_outcome@{poison}"})
+    scene = new_scene(N, lease_s=LEASE_S, lasting={"EVALQ_FAILPOINTS": f"before_outcome@{poison}"})
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(N), ambiguous_repeats=3)
     scene.in_flight_at_kills = 2 * 2 * scene.slots  # each judge's poisoned job may take both workers with it
@@ -129,7 +130,7 @@ def test_a_case_that_kills_its_worker_ends_errored_and_the_others_as_if_nothing_
 def test_a_function_that_aborts_takes_only_the_first_worker_with_it(
     new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N)
+    scene = new_scene(N, lease_s=LEASE_S)
     (scene.folder / "aborting.py").write_text(
         "import os\n"
         "def answer(inputs):\n"
