@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, get_args
 
 FailpointName = Literal[
@@ -54,10 +55,12 @@ def read_failpoints(environ: Mapping[str, str]) -> Failpoints:
     return Failpoints({name: int(count) for name, count in counted.items()}, cases)
 
 
-_here = read_failpoints(os.environ)
+@cache
+def _here() -> Failpoints:
+    return read_failpoints(os.environ)
 
 
 def failpoint(name: FailpointName, case_id: str | None = None) -> None:
     """Die here if a test wants it, as by the kernel's hand: no handler runs, nothing is flushed."""
-    if _here.is_reached(name, case_id):
+    if _here().is_reached(name, case_id):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -6,6 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forks import Forks
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Where commands and workers are forked from."""
+    made = Forks(tmp_path_factory.mktemp("c"))
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
-from command_forks import Forks
+from forks import Forks
 
 from evalq.embedded import attach, stop_engines
 from evalq.embedded.processes import wait_until
@@ -171,14 +171,6 @@ class Project:
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
-
-
-@pytest.fixture(scope="session")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    """Where commands are forked from."""
-    made = Forks(tmp_path_factory.mktemp("c"))
-    yield made
-    made.stop()
 
 
 @pytest.fixture(scope="module")

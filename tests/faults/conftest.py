@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fault_oracle import Tally, report, tally
 from fault_scene import Scene, open_scene, prepare_folder
+from forks import Forks
 
 COLUMNS = (
     "fault",
@@ -42,25 +43,30 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def new_scene(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Scene]]:
+def new_scene(
+    template: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Scene]]:
     """Opens scenes of so many cases; they are closed after the test."""
     with ExitStack() as stack:
 
         def make(n_cases: int, **fields: Any) -> Scene:
             folder = tmp_path_factory.mktemp("f")
-            return stack.enter_context(open_scene(template, folder, n_cases=n_cases, **fields))
+            return stack.enter_context(open_scene(template, folder, forks, n_cases=n_cases, **fields))
 
         yield make
 
 
 @pytest.fixture(scope="session")
-def fault_free(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Any]:
+def fault_free(
+    template: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[int], Any]:
     """The report of a bake-off on so many cases to which nothing happened."""
     known: dict[int, Any] = {}
 
     def run(n_cases: int) -> Any:
         if n_cases not in known:
-            with open_scene(template, tmp_path_factory.mktemp("f"), n_cases=n_cases, latency_ms=0) as scene:
+            folder = tmp_path_factory.mktemp("f")
+            with open_scene(template, folder, forks, n_cases=n_cases, latency_ms=0) as scene:
                 scene.start()
                 bakeoff_id = scene.bake(scene.plan(n_cases))
                 assert scene.wait_for_end(bakeoff_id) == "concluded"

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,8 +15,8 @@ from typing import Any
 import psutil
 import psycopg
 import redis
+from forks import Forked, Forks
 
-import evalq.embedded.leash
 from evalq import enqueue
 from evalq.bakeoff import Request, prepare
 from evalq.broker import Broker, make_app
@@ -37,6 +36,7 @@ _REPEATED = """
     SELECT job_id, purpose, array_agg(state ORDER BY id), array_agg(fault_kind ORDER BY id) FROM call_journal
     GROUP BY job_id, purpose, key HAVING count(*) > 1
 """
+FRESH = {"LD_PRELOAD", "PYTHONPATH", "EVALQ_FLEET_MEMORY_MB"}
 JUDGES = ("good", "poor")
 PRICE = {"input": 1, "output": 5}
 TASK = """\
@@ -91,6 +91,24 @@ def prepare_folder(folder: Path) -> None:
         db.close()
 
 
+class ForkedFleet:
+    """A fleet of one process."""
+
+    def __init__(self, forked: Forked) -> None:
+        self._forked = forked
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The process, if it runs."""
+        return (self._forked.pid,) if self._forked.is_alive() else ()
+
+    def stop(self, grace_s: float = 0) -> None:
+        """End it at once; twice is harmless."""
+        del grace_s
+        if not self._forked.is_forgotten:
+            self._forked.kill()
+
+
 @dataclass
 class Scene:
     """Everything a bake-off runs on, each part to be killed and started again by itself."""
@@ -99,9 +117,10 @@ class Scene:
     engines: Engines
     simulator: Simulator
     broker: Broker
+    forks: Forks
     lease_s: float = 12.0
     slots: int = 8
-    workers: dict[str, Fleet] = field(default_factory=dict)
+    workers: "dict[str, Fleet | ForkedFleet]" = field(default_factory=dict)
     in_flight_at_kills: int = 0
     watching: "psycopg.Connection[Any] | None" = None
     lasting: dict[str, str] = field(default_factory=dict)
@@ -122,38 +141,40 @@ class Scene:
             **more,
         }
 
-    def start_worker(
-        self, name: str = "w1", *, slots: int | None = None, argv: WorkerArgv = worker_argv, **env: str
-    ) -> Fleet:
-        """Start a worker process; its environment may say more, e.g. EVALQ_FAILPOINTS."""
-        self.workers[name] = start_fleet(
-            1,
-            slots or self.slots,
-            queues=QUEUES,
-            env=self.environ(**env),
-            log_dir=self.folder / "logs" / name,
-            argv=argv,
-        )
-        return self.workers[name]
+    def start_worker(self, name: str = "w1", *, argv: WorkerArgv | None = None, **env: str) -> None:
+        """Start a worker process; its environment may say more, e.g. EVALQ_FAILPOINTS.
 
-    def start_beat(self, name: str = "beat") -> Fleet:
+        Afresh where the interpreter itself must see that environment, or the command line is another.
+        """
+        if argv or FRESH & {*env, *self.lasting}:
+            self.workers[name] = start_fleet(
+                1,
+                self.slots,
+                queues=QUEUES,
+                env=self.environ(**env),
+                log_dir=self._logs(name),
+                argv=argv or worker_argv,
+            )
+        else:
+            usual = worker_argv(1, self.slots, QUEUES)
+            self._fork(name, usual[usual.index("workers.process") :], env)
+
+    def start_beat(self, name: str = "beat") -> None:
         """Start the scheduler."""
-        return self.start_worker(name, argv=self._beat_argv)
+        schedule = str(self.folder / "beat-schedule")
+        self._fork(name, ["workers.process", "workers.app", "beat", "-s", schedule, "--pidfile="], {})
 
-    def _beat_argv(self, index: int, slots: int, queues: Sequence[str]) -> list[str]:
-        del index, slots, queues
-        leash, schedule = evalq.embedded.leash.__file__, str(self.folder / "beat-schedule")
-        return [
-            sys.executable,
-            "-P",
-            leash,
-            "workers.process",
-            "workers.app",
-            "beat",
-            "-s",
-            schedule,
-            "--pidfile=",
-        ]
+    def _fork(self, name: str, words: Sequence[str], env: Mapping[str, str]) -> None:
+        path = self._logs(name) / "worker-1.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as log:
+            forked = self.forks.start(
+                ["-m", *words], cwd=Path.cwd(), env=self.environ(**env), stdout=log, stderr=log, leads=True
+            )
+        self.workers[name] = ForkedFleet(forked)
+
+    def _logs(self, name: str) -> Path:
+        return self.folder / "logs" / name
 
     def start(self, *names: str, **env: str) -> None:
         """Start beat and workers of these names."""
@@ -365,7 +386,7 @@ def profiles(latency_ms: int, **more: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_scene(
-    template: Path, folder: Path, *, n_cases: int, latency_ms: int = 80, **fields: Any
+    template: Path, folder: Path, forks: Forks, *, n_cases: int, latency_ms: int = 80, **fields: Any
 ) -> Iterator[Scene]:
     """A scene in its folder, with engines and simulator running and no worker yet."""
     shutil.copytree(template, folder / "d", symlinks=True)
@@ -379,7 +400,7 @@ def open_scene(
         running_simulator({"profiles": profiles(latency_ms), "cases": known}) as simulator,
     ):
         app = make_app(engines.broker_url)
-        scene = Scene(folder, engines, simulator, Broker(app), **fields)
+        scene = Scene(folder, engines, simulator, Broker(app), forks, **fields)
         scene.sql(WITNESS)
         try:
             yield scene

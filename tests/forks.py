@@ -1,0 +1,209 @@
+"""Processes of evalq forked from one that has everything imported: one to two seconds saved on each.
+
+The tests start some thousand. All but the imports is as in a fresh interpreter: folder, environment, signals,
+exit code; what a test wants to see from its very first instruction, it starts afresh.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from evalq.embedded import leash
+
+_LARGEST_REQUEST = 4_000_000
+# What celery loads when a worker starts; workers.* itself reads the environment as it is imported.
+_MORE = (
+    *(
+        "celery.bin.worker",
+        "celery.bin.beat",
+        "celery.apps.worker",
+        "celery.apps.beat",
+        "celery.worker.worker",
+    ),
+    *("celery.concurrency.thread", "celery.backends.redis", "celery.loaders.app", "celery.fixups.django"),
+    *("celery.app.amqp", "celery.app.control", "celery.app.events", "celery.app.log", "celery.events.state"),
+    *(
+        "celery.worker.strategy",
+        "celery.worker.components",
+        "celery.worker.consumer",
+        "celery.worker.control",
+    ),
+    *("kombu.transport.redis", "psutil", "openai"),
+)
+
+
+class Forked:
+    """A process that was forked."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self._server = server
+        self._answers = server.makefile()
+        self.pid = int(self._answers.readline())
+        self.is_forgotten = False
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        if self.is_forgotten:
+            return False
+        self._server.settimeout(0)
+        try:
+            self._server.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        return False
+
+    def wait(self, timeout_s: float | None) -> int | None:
+        """Its exit code; None when it has not ended in time."""
+        self._server.settimeout(timeout_s)
+        try:
+            return int(self._answers.readline())
+        except TimeoutError:
+            return None
+
+    def kill(self) -> None:
+        """End it, with all it started if it leads a session."""
+        with contextlib.suppress(ProcessLookupError):
+            end = os.killpg if os.getpgid(self.pid) == self.pid else os.kill
+            end(self.pid, signal.SIGKILL)
+        self.wait(10)
+        self.forget()
+
+    def forget(self) -> None:
+        """Close what is open for it."""
+        self.is_forgotten = True
+        self._answers.close()
+        self._server.close()
+
+
+class Forks:
+    """The process that forks, as seen from the tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = str(folder / "forks")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("EVALQ_")}
+        argv = [sys.executable, __file__, self._path]
+        # Its standard input is the leash of all it starts: it closes however the tests end.
+        self._process = subprocess.Popen(argv, env=inherited, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdout: IO[Any],
+        stderr: IO[Any],
+        leads: bool = False,
+    ) -> Forked:
+        """As the interpreter given `-m module …` or `-c code`; leading a session of its own, if asked."""
+        request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "leads": leads}
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(self._path)
+        socket.send_fds(server, [b"f"], [stdout.fileno(), stderr.fileno()])
+        server.sendall(json.dumps(request).encode() + b"\n")
+        return Forked(server)
+
+    def run(
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
+    ) -> "subprocess.CompletedProcess[str]":
+        """As `subprocess.run` would, its output captured."""
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            forked = self.start(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr)
+            code = forked.wait(timeout_s)
+            forked.kill() if code is None else forked.forget()
+            said = [_text(file) for file in (stdout, stderr)]
+        if code is None:
+            raise subprocess.TimeoutExpired(list(arguments), timeout_s, *said)
+        return subprocess.CompletedProcess(list(arguments), code, *said)
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+# -- in the process that forks -------------------------------------------------------------------------------
+
+
+def serve(path: str) -> dict[str, Any]:
+    """Import all of evalq, then fork for every request; returns, in the process that was asked for, what."""
+    import evalq
+
+    names = [module.name for module in pkgutil.walk_packages(evalq.__path__, "evalq.")]
+    for name in (*names, *_MORE):
+        if not name.endswith("__main__"):
+            import_module(name)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        print("ready", flush=True)
+        while True:
+            client = listener.accept()[0]
+            if os.fork() == 0:
+                break
+            client.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return _fork_once_more(client)
+
+
+def _fork_once_more(client: socket.socket) -> dict[str, Any]:
+    """Wait for a child, and tell its number and its end; returns in the child."""
+    _, descriptors, _, _ = socket.recv_fds(client, 1, 2)
+    with client.makefile() as lines:
+        request: dict[str, Any] = json.loads(lines.readline(_LARGEST_REQUEST))
+    if pid := os.fork():
+        client.sendall(f"{pid}\n".encode())
+        for descriptor in (0, *descriptors):
+            os.close(descriptor)
+        status = os.waitpid(pid, 0)[1]
+        with contextlib.suppress(OSError):
+            client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os._exit(0)
+    client.close()
+    for descriptor, standard in zip(descriptors, (1, 2), strict=True):
+        os.dup2(descriptor, standard)
+        os.close(descriptor)
+    return request
+
+
+def become(request: dict[str, Any]) -> None:
+    """Run what was asked for, as the interpreter would."""
+    if request["leads"]:
+        os.setsid()
+        threading.Thread(target=leash.watch, args=(os.dup(0),), daemon=True).start()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    kind, what, *arguments = request["arguments"]
+    sys.argv = [what, *arguments]
+    if kind == "-c":
+        exec(what, {"__name__": "__main__"})
+    else:
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    become(serve(sys.argv[1]))
