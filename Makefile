@@ -4,7 +4,9 @@ PY := $(VENV)/bin/python
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
 # In this order, not by the number of tests: long files last would leave all but one process idle at the end.
-SLOWEST_FIRST := tests/faults tests/acceptance tests/contract tests/integration tests/unit
+SLOWEST_FIRST := tests/faults tests/acceptance tests/integration tests/contract
+# The tests start evalq some hundred times: it is to be compiled once.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check faults bench wheel clean bubblewrap
 
@@ -33,9 +35,10 @@ bubblewrap:
 	@command -v bwrap >/dev/null || test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || \
 	{ apt-get install -y bubblewrap || { apt-get update && apt-get install -y bubblewrap; }; } >/dev/null 2>&1 || true
 
-# The tests start evalq some hundred times: it is to be compiled once.
+# Apart, as every process collects all tests before it runs any: there are thousands of small ones.
 test: $(STAMP) bubblewrap
-	PYTHONDONTWRITEBYTECODE= $(PY) -m pytest $(SLOWEST_FIRST) -q -n 3 --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest tests/unit -q -n auto
+	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 4 --dist loadfile --no-loadscope-reorder
 
 # The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.
 faults: $(STAMP)

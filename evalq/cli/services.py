@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from evalq.cli.json_output import json_text
+from evalq.embedded.fleet import process_argv
 from evalq.errors import InputError, Problem
 from evalq.settings import data_dir, load_settings
 
@@ -129,9 +130,8 @@ def worker(slots: int | None, queues: str | None, sandbox: bool, events: bool, l
     served = SANDBOX_QUEUE if sandbox else queues or ",".join(QUEUES)
     node = f"evalq-{os.getpid()}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", *(["-E"] if events else [])]
-    _celery(
-        "worker", "--pool", "threads", "-c", concurrency, "-Q", served, "-n", node, "-l", loglevel, *quiet
-    )
+    pool = ["--pool", "threads", "-c", concurrency, "-Q", served, "-n", node, "-l", loglevel]
+    _become(*process_argv("worker", *pool, *quiet))
 
 
 @click.command()
@@ -144,7 +144,8 @@ def beat(loglevel: str) -> None:
     scheduler = scheduler_options(os.environ)
     folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _celery("beat", "-l", loglevel, "-s", str(folder / "beat-schedule"), "--pidfile=", *scheduler)
+    schedule = str(folder / "beat-schedule")
+    _become(*process_argv("beat", "-l", loglevel, "-s", schedule, "--pidfile=", *scheduler))
 
 
 def scheduler_options(environ: Mapping[str, str]) -> list[str]:
@@ -172,11 +173,12 @@ def flower(port: int, address: str) -> None:
         )
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     os.environ["FLOWER_BASIC_AUTH"] = auth
-    _celery("flower", f"--port={port}", f"--address={address}", application="workers.monitor")
+    celery = [sys.executable, "-m", "celery", "-A", "workers.monitor"]
+    _become(*celery, "flower", f"--port={port}", f"--address={address}")
 
 
-def _celery(*argv: str, application: str = "workers.app") -> NoReturn:
-    """Become Celery: signals and exit code are its own."""
+def _become(*argv: str) -> NoReturn:
+    """Become a part of the fleet: signals and exit code are its own."""
     settings = load_settings(Path.cwd(), os.environ)
     if not (settings.database_url and settings.broker_url):
         raise InputError(
@@ -187,6 +189,4 @@ def _celery(*argv: str, application: str = "workers.app") -> NoReturn:
         )
     os.environ |= {"EVALQ_DATABASE_URL": settings.database_url, "EVALQ_BROKER_URL": settings.broker_url}
     sys.stdout.flush()
-    os.execv(  # noqa: S606 - no shell is the point
-        sys.executable, [sys.executable, "-m", "celery", "-A", application, *argv]
-    )
+    os.execv(argv[0], argv)  # noqa: S606 - no shell is the point

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from evalq.embedded.locks import Lease, stale_leases
 from evalq.embedded.processes import identify, is_running, log_tail, send, uninterrupted, wait_until
@@ -26,11 +26,16 @@ WorkerArgv = Callable[[int, int, Sequence[str]], list[str]]
 
 def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
     """The command line of one Celery worker; its node name is this process's own, as fleets share brokers."""
-    leash = str(Path(__file__).with_name("leash.py"))
     node = f"evalq-{os.getpid()}-{index}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
     pool = ["--pool", "threads", "--concurrency", str(slots), "-Q", ",".join(queues), "--hostname", node]
-    return [sys.executable, "-P", leash, "workers.process", "workers.app", "worker", *pool, *quiet]
+    return process_argv("worker", *pool, *quiet)
+
+
+def process_argv(kind: Literal["worker", "beat"], *options: str) -> list[str]:
+    """The command line of one process of the fleet, with Celery's own options."""
+    leash = str(Path(__file__).with_name("leash.py"))
+    return [sys.executable, "-P", leash, "workers.process", "workers.app", kind, *options]
 
 
 @dataclass

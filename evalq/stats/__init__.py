@@ -1,42 +1,47 @@
 """Statistics of verdicts: pure functions from counts and labels to numbers with their doubt."""
 
-from evalq.stats.agreement import Kappa, cohen_kappa, kappa_matrix
-from evalq.stats.calibration import (
-    CorrectedRate,
-    PpiMean,
-    WeightedRate,
-    poststratified,
-    ppi_mean,
-    rogan_gladen,
-)
-from evalq.stats.clusters import clustered_se
-from evalq.stats.comparison import (
-    PairCounts,
-    PairedDifference,
-    benjamini_hochberg,
-    cases_needed,
-    holm,
-    mcnemar_exact,
-    mde_paired,
-    paired_counts,
-    tango,
-)
-from evalq.stats.drift import DriftEvidence, confirm_test, drift_exact_paired, drift_seed_rule, e_detector
-from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
-from evalq.stats.means import bca_ci, mean_ci
-from evalq.stats.passk import (
-    SuiteMean,
-    pass_at_k,
-    pass_hat_k,
-    pass_hat_k_unbiased,
-    suite_mean,
-    suite_pass_at_k,
-)
-from evalq.stats.quantiles import latency_quantile
-from evalq.stats.racing import bernoulli_cs, sign_evalue
-from evalq.stats.raters import fleiss_kappa, krippendorff_alpha
-from evalq.stats.retrieval import hit_at_k, mrr
-from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalq.stats.agreement import Kappa, cohen_kappa, kappa_matrix
+    from evalq.stats.calibration import (
+        CorrectedRate,
+        PpiMean,
+        WeightedRate,
+        poststratified,
+        ppi_mean,
+        rogan_gladen,
+    )
+    from evalq.stats.clusters import clustered_se
+    from evalq.stats.comparison import (
+        PairCounts,
+        PairedDifference,
+        benjamini_hochberg,
+        cases_needed,
+        holm,
+        mcnemar_exact,
+        mde_paired,
+        paired_counts,
+        tango,
+    )
+    from evalq.stats.drift import DriftEvidence, confirm_test, drift_exact_paired, drift_seed_rule, e_detector
+    from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
+    from evalq.stats.means import bca_ci, mean_ci
+    from evalq.stats.passk import (
+        SuiteMean,
+        pass_at_k,
+        pass_hat_k,
+        pass_hat_k_unbiased,
+        suite_mean,
+        suite_pass_at_k,
+    )
+    from evalq.stats.quantiles import latency_quantile
+    from evalq.stats.racing import bernoulli_cs, sign_evalue
+    from evalq.stats.raters import fleiss_kappa, krippendorff_alpha
+    from evalq.stats.retrieval import hit_at_k, mrr
+    from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
 
 __all__ = [
     "CorrectedRate",
@@ -88,3 +93,14 @@ __all__ = [
     "tango",
     "wilson",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Found in its module when first used: most need numpy, which takes longer to load than the rest."""
+    if name in __all__:
+        for module in iter_modules(__path__):
+            found = vars(import_module(f"{__name__}.{module.name}")).get(name)
+            if found is not None and found.__module__ == f"{__name__}.{module.name}":
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

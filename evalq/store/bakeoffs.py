@@ -5,16 +5,18 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import InputError
 from evalq.evidence import BakeOffRow, RunRow
-from evalq.plan import Plan
 from evalq.results import BakeOffState
 from evalq.store import definitions
 from evalq.store.database import Connection, Database, Row
 from evalq.store.schema import known_version
+
+if TYPE_CHECKING:
+    from evalq.plan import Plan
 
 _PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
 """What nobody waits for goes after what somebody does, at the same gate."""
@@ -34,13 +36,13 @@ class Terms:
     """Of a second grading: the bake-off and the run of each judge whose answers it is about."""
 
 
-def record(db: Database, plan: Plan, terms: Terms) -> int:
+def record(db: Database, plan: "Plan", terms: Terms) -> int:
     """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
     with db.transaction() as tx:
         return add(tx, plan, terms)
 
 
-def add(tx: Connection, plan: Plan, terms: Terms) -> int:
+def add(tx: Connection, plan: "Plan", terms: Terms) -> int:
     """The same in a transaction of the caller's, with whatever else belongs to it."""
     bakeoff_id = _add_bakeoff(tx, plan, terms)
     for judge in plan.judges:
@@ -48,7 +50,7 @@ def add(tx: Connection, plan: Plan, terms: Terms) -> int:
     return bakeoff_id
 
 
-def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
+def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
     row = tx.row(
         "add_bakeoff",
         uid=terms.uid or uuid.uuid4(),
@@ -75,7 +77,7 @@ def _add_bakeoff(tx: Connection, plan: Plan, terms: Terms) -> int:
     return int(row["id"])
 
 
-def _add_run(tx: Connection, plan: Plan, judge: JudgeConfig, *, bakeoff_id: int, terms: Terms) -> None:
+def _add_run(tx: Connection, plan: "Plan", judge: JudgeConfig, *, bakeoff_id: int, terms: Terms) -> None:
     row = tx.row(
         "add_run",
         bakeoff_id=bakeoff_id,

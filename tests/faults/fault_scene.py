@@ -21,7 +21,7 @@ from evalq import enqueue
 from evalq.bakeoff import Request, prepare
 from evalq.broker import Broker, make_app
 from evalq.embedded import Engines, attach, describe
-from evalq.embedded.fleet import Fleet, WorkerArgv, start_fleet, worker_argv
+from evalq.embedded.fleet import Fleet, WorkerArgv, process_argv, start_fleet, worker_argv
 from evalq.embedded.processes import wait_until
 from evalq.plan import Plan
 from evalq.queues import QUEUES
@@ -156,20 +156,24 @@ class Scene:
                 argv=argv or worker_argv,
             )
         else:
-            usual = worker_argv(1, self.slots, QUEUES)
-            self._fork(name, usual[usual.index("workers.process") :], env)
+            self._fork(name, worker_argv(1, self.slots, QUEUES), env)
 
     def start_beat(self, name: str = "beat") -> None:
         """Start the scheduler."""
         schedule = str(self.folder / "beat-schedule")
-        self._fork(name, ["workers.process", "workers.app", "beat", "-s", schedule, "--pidfile="], {})
+        self._fork(name, process_argv("beat", "-s", schedule, "--pidfile="), {})
 
-    def _fork(self, name: str, words: Sequence[str], env: Mapping[str, str]) -> None:
+    def _fork(self, name: str, argv: list[str], env: Mapping[str, str]) -> None:
         path = self._logs(name) / "worker-1.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:
             forked = self.forks.start(
-                ["-m", *words], cwd=Path.cwd(), env=self.environ(**env), stdout=log, stderr=log, leads=True
+                ["-m", *argv[argv.index("workers.process") :]],
+                cwd=Path.cwd(),
+                env=self.environ(**env),
+                stdout=log,
+                stderr=log,
+                leads=True,
             )
         self.workers[name] = ForkedFleet(forked)
 
