@@ -54,6 +54,7 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.intervals
 	$(PY) -m benchmarks.coverage
 	$(PY) -m benchmarks.sandbox
+	$(PY) -m benchmarks.patterns
 
 wheel: $(STAMP)
 	$(PY) -m pip wheel --quiet --no-deps -w dist .

@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -159,11 +160,13 @@ def serve(path: str) -> dict[str, Any]:
         listener.bind(path)
         listener.listen(64)
         print("ready", flush=True)
-        while True:
+        while listener in select.select([listener, 0], [], [])[0]:
             client = listener.accept()[0]
             if os.fork() == 0:
                 break
             client.close()
+        else:
+            sys.exit()  # the tests have ended, however they did
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     return _fork_once_more(client)
 
