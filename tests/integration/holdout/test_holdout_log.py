@@ -9,77 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from holdout_change import change
 
-from evalq import fsck, holdout
-from evalq.conclusion import conclude, result_of
-from evalq.definitions.evalset import EvalSet
-from evalq.definitions.files import file_sha256
+from evalq import holdout
+from evalq.conclusion import result_of
 from evalq.errors import InputError, Refused
 from evalq.holdout import ledger
-from evalq.holdout.audit import audit, audited_tasks
-from evalq.holdout.chain import parse_anchor
+from evalq.holdout.audit import audit
 from evalq.holdout.freezing import freeze
 from evalq.holdout.reading import read_logs
 from evalq.plan import Plan
-from evalq.records import Verdict
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]
 Ids = Callable[[int], list[int]]
-CASE = '{{"id": "case-{0:04}", "inputs": {{"country": "{0}"}}, "expected": {{"answer": "capital {0}"}}}}\n'
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A project with one holdout of three cases."""
-    folder = tmp_path / "project" / "evalsets" / "capitals"
-    folder.mkdir(parents=True)
-    (folder / "holdout-3.jsonl").write_text("".join(CASE.format(i) for i in range(3)), "utf-8")
-    return tmp_path / "project"
-
-
-@pytest.fixture
-def file(root: Path) -> Path:
-    return root / "evalsets" / "capitals" / "holdout-runs.log"
-
-
-@pytest.fixture
-def held_out(plan: Callable[..., Plan], root: Path) -> Callable[..., Plan]:
-    """A plan on the holdout as its file is now."""
-
-    def make(name: str = "holdout-3") -> Plan:
-        made = plan(3)
-        evalset = EvalSet(name=name, cases=made.evalset.cases)
-        sha256 = file_sha256(root / "evalsets" / "capitals" / "holdout-3.jsonl")
-        return replace(made, evalset=evalset, look="final-decision", set_sha256=sha256)
-
-    return make
-
-
-@pytest.fixture
-def decide(
-    db: Database,
-    root: Path,
-    held_out: Callable[..., Plan],
-    job_ids: Ids,
-    run_ids: Ids,
-    end_job: Callable[[int, Verdict], None],
-) -> Callable[..., int]:
-    """Runs a final decision to its end, as command line and workers do."""
-
-    def run(*, run_type: str = "final-decision", is_ended: bool = True) -> int:
-        plan = held_out()
-        uid = holdout.admit(db, root, plan, run_type=run_type)
-        bakeoff_id = bakeoffs.record(db, plan, bakeoffs.Terms(Decimal(5), run_type, uid=uid))
-        if is_ended:
-            for job_id in job_ids(bakeoff_id):
-                end_job(job_id, "passed")
-            for run_id in run_ids(bakeoff_id):
-                assert conclude(db, run_id)
-        return bakeoff_id
-
-    return run
 
 
 def said(path: Path) -> list[dict[str, Any]]:
@@ -328,11 +272,6 @@ def test_a_set_that_changed_since_it_was_looked_at_is_refused(
         decide()
 
 
-def change(root: Path) -> None:
-    with (root / "evalsets" / "capitals" / "holdout-3.jsonl").open("a", encoding="utf-8") as cases:
-        cases.write("\n")
-
-
 def test_a_set_is_frozen_once_and_again_only_for_a_reason(
     db: Database, root: Path, decide: Callable[..., int]
 ) -> None:
@@ -363,71 +302,3 @@ def test_the_task_of_a_set_is_found_by_its_folder_or_by_its_name(db: Database, r
     (root / "tasks").mkdir()
     (root / "tasks" / "capitals.yaml").touch()
     assert freeze(db, root, name="holdout-3", task=None).task == "capitals"
-
-
-def test_an_audit_names_the_line_in_each_copy_and_the_changed_set(
-    db: Database, root: Path, file: Path, decide: Callable[..., int], sql: Sql
-) -> None:
-    decide()
-    decide()
-    holdout.complete_files(db, root)
-    sql("UPDATE holdout_log SET line = replace(line, 'sim-a', 'sim-b') WHERE seq = 2")
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join([lines[1], lines[0], lines[2]]))
-    change(root)
-    findings = [
-        (one.where.split("/")[-1], one.line, one.kind) for one in audit(db, root, "capitals").findings
-    ]
-    assert findings == [
-        ("database", 2, "edit"),
-        ("holdout-runs.log", 1, "swap"),
-        ("holdout-runs.log", 2, "swap"),
-        ("holdout-runs.log", 1, "disagreement"),
-        ("database", 3, "set"),
-    ]
-
-
-def test_an_end_cut_off_everywhere_is_found_against_an_anchor(
-    db: Database, root: Path, file: Path, decide: Callable[..., int], sql: Sql
-) -> None:
-    decide()
-    anchor = parse_anchor(holdout.head(db, "capitals") or "")
-    sql("DELETE FROM holdout_log WHERE seq = 2")
-    assert audit(db, root, "capitals").findings == ()
-    found = audit(db, root, "capitals", anchor=anchor).findings
-    assert [(one.line, one.kind) for one in found] == [(2, "truncation"), (2, "truncation")]
-
-
-def test_a_file_alone_can_be_audited_where_the_database_knows_nothing(
-    db: Database, root: Path, file: Path, decide: Callable[..., int], sql: Sql
-) -> None:
-    decide()
-    holdout.complete_files(db, root)
-    head = holdout.head(db, "capitals")
-    sql("DELETE FROM holdout_log")
-    assert audited_tasks(db, root) == ["capitals"]
-    audited = audit(db, root, "capitals")
-    assert (audited.findings, audited.n_lines, audited.n_file_lines, audited.head) == ((), 0, 2, head)
-
-
-def test_a_missing_file_and_a_missing_set_are_found(
-    db: Database, root: Path, file: Path, decide: Callable[..., int]
-) -> None:
-    decide()
-    file.unlink()
-    (root / "evalsets" / "capitals" / "holdout-3.jsonl").unlink()
-    found = audit(db, root, "capitals").findings
-    assert [(one.line, one.kind) for one in found] == [(1, "truncation"), (1, "set")]
-    assert audit(db, root, "another").head is None
-
-
-def test_fsck_names_the_task_and_the_line_of_a_broken_chain_and_repairs_nothing(
-    db: Database, decide: Callable[..., int], sql: Sql
-) -> None:
-    bakeoff_id = decide()
-    assert fsck.check(db) == []
-    sql("UPDATE holdout_log SET hash = repeat('0', 64) WHERE seq = 2")
-    assert fsck.check(db, bakeoff_id) == []
-    (finding,) = fsck.check(db)
-    assert (finding.check, finding.subject) == ("holdout chain", "holdout log of capitals, line 2")
-    assert fsck.repair(db, [finding]) == [finding]
