@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 from forks import Forks
+from hypothesis import settings
+
+# Ours are many: half of what is usual each. To look longer: --hypothesis-profile=thorough.
+settings.register_profile("usual", max_examples=50)
+settings.register_profile("thorough", max_examples=1000)
+settings.load_profile("usual")
 
 
 @pytest.fixture(scope="session")

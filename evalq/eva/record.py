@@ -1,5 +1,6 @@
 """The records beside an eva prompt: `.eval.jsonl` and `.usage.jsonl`, one JSON object a line."""
 
+import fcntl
 import json
 import os
 import stat
@@ -31,6 +32,7 @@ def append_row(path: Path, row: Mapping[str, Any]) -> None:
     try:
         handle = os.open(path, flags, 0o644)
         try:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # a line on its way looks like a torn one
             # A line somebody was killed in the middle of must not swallow this one.
             os.write(handle, (b"\n" if _ends_torn(handle) else b"") + line)
             os.fsync(handle)

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from evalq.definitions.judge import JudgeConfig
-from evalq.records import Completion, Prompt
+if TYPE_CHECKING:
+    from evalq.definitions.judge import JudgeConfig
+    from evalq.records import Completion, Prompt
 
 
 class Adapter(Protocol):
     """Asks one judge. Raises ProviderFault and nothing else."""
 
-    def complete(self, prompt: Prompt) -> Completion:
+    def complete(self, prompt: "Prompt") -> "Completion":
         """One call, no retries."""
         ...
 
@@ -30,7 +31,7 @@ _ADAPTERS = {
 PROVIDERS = tuple(_ADAPTERS)
 
 
-def connect(judge: JudgeConfig, environ: Mapping[str, str]) -> Adapter:
+def connect(judge: "JudgeConfig", environ: Mapping[str, str]) -> Adapter:
     """The adapter of a judge; keys are read from `environ`."""
     module, name = _ADAPTERS[judge.provider].split(":")
     return cast(Adapter, getattr(import_module(module), name)(judge, environ))

@@ -13,7 +13,7 @@ from evalq.broker import Broker
 from evalq.store.database import Database
 from evalq.store.jobs import QueuedJob
 
-N = 40
+N = 24
 N_JOBS = 2 * N
 QUEUE = "calls.openai"
 NewScene = Callable[..., Scene]

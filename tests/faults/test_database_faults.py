@@ -19,7 +19,7 @@ from evalq.session import Session
 from evalq.settings import load_settings
 from evalq.store.database import Database
 
-N = 40
+N = 24
 NewScene = Callable[..., Scene]
 Judged = Callable[..., Tally]
 

@@ -10,7 +10,7 @@ from fault_scene import Scene
 
 from evalq.failpoints import FailpointName
 
-N = 40
+N = 24
 LEASE_S = 3.0  # short: what a dead worker held is to come back soon
 NewScene = Callable[..., Scene]
 Judged = Callable[..., Tally]
