@@ -4,6 +4,7 @@ The tests start some thousand. All but the imports is as in a fresh interpreter:
 exit code; what a test wants to see from its very first instruction, it starts afresh.
 """
 
+import atexit
 import contextlib
 import gc
 import json
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -47,46 +49,55 @@ _MORE = (
 
 
 class Forked:
-    """A process that was forked."""
+    """A process that was forked; to be used as a `Popen` would be."""
 
     def __init__(self, server: socket.socket) -> None:
-        self._server = server
-        self._answers = server.makefile()
-        self.pid = int(self._answers.readline())
-        self.is_forgotten = False
+        self._server: socket.socket | None = server
+        self._heard = b""
+        self._code: int | None = None
+        self.pid = int(self._line(None) or 0)
 
     def is_alive(self) -> bool:
         """Whether it has not ended."""
-        if self.is_forgotten:
-            return False
-        self._server.settimeout(0)
-        try:
-            self._server.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        return False
+        return self.poll() is None
 
-    def wait(self, timeout_s: float | None) -> int | None:
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        return self.wait(0)
+
+    def wait(self, timeout: float | None = None) -> int | None:
         """Its exit code; None when it has not ended in time."""
-        self._server.settimeout(timeout_s)
-        try:
-            return int(self._answers.readline())
-        except TimeoutError:
-            return None
+        if self._server and (line := self._line(timeout)) is not None:
+            self._code = int(line)
+            self._server.close()
+            self._server = None
+        return self._code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.is_alive():
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it, with all it started if it leads a session."""
-        with contextlib.suppress(ProcessLookupError):
+        if self.is_alive():
             end = os.killpg if os.getpgid(self.pid) == self.pid else os.kill
             end(self.pid, signal.SIGKILL)
-        self.wait(10)
-        self.forget()
+            self.wait(10)
 
-    def forget(self) -> None:
-        """Close what is open for it."""
-        self.is_forgotten = True
-        self._answers.close()
-        self._server.close()
+    def _line(self, timeout: float | None) -> str | None:
+        """The next line it says; None when there is none in time."""
+        assert self._server
+        while b"\n" not in self._heard:
+            if not select.select([self._server], [], [], timeout)[0]:
+                return None
+            self._heard += self._server.recv(64)
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode()
 
 
 class Forks:
@@ -126,7 +137,7 @@ class Forks:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             forked = self.start(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr)
             code = forked.wait(timeout_s)
-            forked.kill() if code is None else forked.forget()
+            forked.kill()
             said = [_text(file) for file in (stdout, stderr)]
         if code is None:
             raise subprocess.TimeoutExpired(list(arguments), timeout_s, *said)
@@ -208,5 +219,25 @@ def become(request: dict[str, Any]) -> None:
         runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 
+def exit_code(request: dict[str, Any]) -> int:
+    """Run it to its end, threads and all, and say how it ended."""
+    try:
+        become(request)
+    except SystemExit as exc:
+        if isinstance(exc.code, str):
+            print(exc.code, file=sys.stderr)
+        return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+        return 1
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
 if __name__ == "__main__":
-    become(serve(sys.argv[1]))
+    # Not by the interpreter's own way out, which takes all that was imported to pieces.
+    os._exit(exit_code(serve(sys.argv[1])))

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
-from forks import Forks
+from forks import Forked, Forks
 
 from evalq.embedded import attach, stop_engines
 from evalq.embedded.processes import wait_until
@@ -52,7 +51,7 @@ max_tokens: 16
 class Command:
     """A command on its way, its output in files."""
 
-    process: "subprocess.Popen[bytes]"
+    process: Forked
     stdout: Path
     stderr: Path
 
@@ -70,7 +69,9 @@ class Command:
 
     def end(self) -> int:
         """Wait for its exit code."""
-        return self.process.wait(timeout=PATIENCE_S)
+        code = self.process.wait(PATIENCE_S)
+        assert code is not None, f"it has not ended: {self.stderr.read_text('utf-8')[-500:]}"
+        return code
 
 
 @dataclass
@@ -127,13 +128,8 @@ class Project:
         """Give a command and leave it running."""
         paths = [self.folder / f"{name}-{len(self.commands)}" for name in ("stdout", "stderr")]
         with paths[0].open("wb") as stdout, paths[1].open("wb") as stderr:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "evalq", *arguments],
-                cwd=self.folder,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
+            process = self.forks.start(
+                ["-m", "evalq", *arguments], cwd=self.folder, env=self.environ, stdout=stdout, stderr=stderr
             )
         self.commands.append(Command(process, *paths))
         return self.commands[-1]
@@ -165,7 +161,6 @@ class Project:
         """End whatever a failed test has left."""
         for command in self.commands:
             command.process.kill()
-            command.process.wait()
         if self.data_dir.exists():
             stop_engines(self.data_dir, force=True)
         for process in self.processes():

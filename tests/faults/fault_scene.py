@@ -73,8 +73,7 @@ class ForkedFleet:
     def stop(self, grace_s: float = 0) -> None:
         """End it at once; twice is harmless."""
         del grace_s
-        if not self._forked.is_forgotten:
-            self._forked.kill()
+        self._forked.kill()
 
 
 @dataclass
