@@ -42,7 +42,7 @@ bubblewrap:
 # Apart, as every process collects all tests before it runs any: there are thousands of small ones.
 test: $(STAMP) bubblewrap
 	$(PY) -m pytest tests/unit -q -n auto
-	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 5 --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 4 --dist loadfile --no-loadscope-reorder
 
 # The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.
 faults: $(STAMP)
