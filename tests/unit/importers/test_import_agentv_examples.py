@@ -1,22 +1,21 @@
-"""Real EVAL.yaml files, where a checkout has them beside it: each is imported, nothing vanishes."""
+"""Real EVAL.yaml files, where they are at hand: each is imported, nothing vanishes."""
 
 from pathlib import Path
 
 import pytest
+from references import REMEDY, referenced
 
 from evalq.definitions.fit import check_fit
 from evalq.importers import recognise
 from evalq.importers.own_form import own_form
 from evalq.transpile.eval_yaml import read_eval_yaml
 
-ROOT = Path(__file__).parents[3]
-PLACES = (ROOT.parent / "shared" / "agentv-examples", ROOT.parents[1] / "shared" / "agentv-examples")
-FILES = sorted(path for place in PLACES for path in place.glob("*/EVAL.yaml"))
+FILES = referenced("agentv-examples/*/EVAL.yaml")
 
 every_example = (
     pytest.mark.parametrize("path", FILES, ids=[path.parent.name for path in FILES])
     if FILES
-    else pytest.mark.skip("no folder shared/agentv-examples beside the checkout")
+    else pytest.mark.skip(REMEDY)
 )
 
 

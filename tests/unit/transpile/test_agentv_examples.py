@@ -1,21 +1,20 @@
-"""Real EVAL.yaml files with what agentv makes of them, where they lie beside the checkout."""
+"""Real EVAL.yaml files with what agentv makes of them, where they are at hand."""
 
 from pathlib import Path
 
 import pytest
+from references import REMEDY, referenced
 
 from evalq.transpile.agentv_compat import load_as_agentv, transpile_as_agentv
 from evalq.transpile.documents import json_document
 from evalq.transpile.eval_yaml import read_eval_yaml
 from evalq.transpile.skills import transpile
 
-ROOT = Path(__file__).parents[3]
-PLACES = (ROOT.parent / "shared" / "agentv-examples", ROOT.parents[1] / "shared" / "agentv-examples")
-EXAMPLES = sorted(path.parent for place in PLACES for path in place.glob("*/EVAL.yaml"))
+EXAMPLES = [path.parent for path in referenced("agentv-examples/*/EVAL.yaml")]
 
 every_example = pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 if not EXAMPLES:
-    every_example = pytest.mark.skip("no folder shared/agentv-examples beside the checkout")
+    every_example = pytest.mark.skip(REMEDY)
 
 
 @every_example

@@ -6,24 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from references import REMEDY, referenced
 
 from evalq.definitions.located import Located
 from evalq.importers.suite import load
 from evalq.importers.suite_reports import report_problems
 from evalq.importers.suite_sets import problems, recognises
 
-FOLDER = Path(__file__).resolve().parents[5] / "shared" / "seeds"
-ELSEWHERE = Path(__file__).resolve().parents[6] / "shared" / "seeds"
 SKELETONS = re.compile(r"(?m)^\s+(id|rubric): string\b")
 """Blocks that only name the type of each field."""
 
 
 def blocks() -> Iterator[tuple[str, str]]:
-    for folder in (FOLDER, ELSEWHERE):
-        for document in sorted(folder.glob("002_*.txt")):
-            text = document.read_text("utf-8")
-            yield from re.findall(r"(?ms)^```(yaml|json)\n(.*?)^```", text)
-            return
+    for document in referenced("seeds/002_*.txt"):
+        yield from re.findall(r"(?ms)^```(yaml|json)\n(.*?)^```", document.read_text("utf-8"))
 
 
 BLOCKS = [block for block in blocks() if not SKELETONS.search(block[1])]
@@ -50,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not BLOCKS, reason="the reference document is not beside this checkout")
+@pytest.mark.skipif(not BLOCKS, reason=REMEDY)
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_every_complete_definition_is_accepted(folder: Path, number: int) -> None:
     kind, text = BLOCKS[number]
@@ -60,7 +56,7 @@ def test_every_complete_definition_is_accepted(folder: Path, number: int) -> Non
     assert [str(problem) for problem in problems(path, folder)] == []
 
 
-@pytest.mark.skipif(not BLOCKS, reason="the reference document is not beside this checkout")
+@pytest.mark.skipif(not BLOCKS, reason=REMEDY)
 def test_the_document_has_the_blocks_we_think_it_has() -> None:
     assert len(BLOCKS) == 16
 
