@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.throughput import TASK, clean_environment, write_cases
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 SECONDS = 30
 RPM, TPM = 600, 60_000

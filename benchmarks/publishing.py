@@ -10,16 +10,15 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from evalq import enqueue
-from evalq.broker import Broker, make_app
+from evalq.bakeoff import publish
+from evalq.bakeoff.plan import make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
-from evalq.embedded import attach
-from evalq.plan import make_plan
+from evalq.engines import attach
+from evalq.engines.broker import Broker, make_app
 from evalq.store import bakeoffs, jobs
-from evalq.store.database import Database
-from evalq.store.schema import apply_schema
+from evalq.store.database import Database, apply_schema
 
 N_CASES, N_JUDGES = 20_000, 5
 BUDGET_S = 15.0
@@ -62,12 +61,12 @@ def _judge(name: str) -> SimulatedJudge:
 
 
 def _publish(db: Database, broker: Broker, bakeoff_id: int) -> None:
-    enqueue.open_chords(db, broker, bakeoff_id)
+    publish.open_chords(db, broker, bakeoff_id)
     process, out = psutil.Process(), 0
     before = process.memory_info().rss
     started = time.perf_counter()
     for gate in jobs.gates_with_ready_jobs(db):
-        while sent := enqueue.pump(db, broker, gate):
+        while sent := publish.pump(db, broker, gate):
             out += sent
             with psycopg.connect(db.url, autocommit=True) as connection:
                 # As if workers had done them: a window is refilled as its jobs end.

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from evalq.sandbox.interpreter import interpreter
-from evalq.sandbox.program import Call, Isolation, Program
-from evalq.sandbox.running import run
+from evalq.grading.sandbox.program import Call, Isolation, Program
+from evalq.grading.sandbox.running import interpreter, run
 
 RUNS = 60
 AT_ONCE = 4

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 N_REQUESTS, N_CONNECTIONS = 40_000, 64
 GOAL_PER_S = 3000

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 TASK = """\
 name: echo

@@ -8,10 +8,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalq import bakeoff, holdout
+from evalq.bakeoff import holdout
+from evalq.bakeoff.conclude import result_of
+from evalq.bakeoff.follow import follow_to_end, show_nothing
+from evalq.bakeoff.launch import start
+from evalq.bakeoff.request import Request
 from evalq.definitions.task import ScorerMode
+from evalq.engines.session import open_session
+from evalq.formats import prepare
 from evalq.results import BakeOffResult, Progress, RunResult
-from evalq.session import Session, open_session
 from evalq.settings import load_settings, project_root
 
 
@@ -76,31 +81,15 @@ def bake_off(
     cwd = Path.cwd()
     settings, root = load_settings(cwd, os.environ), project_root(cwd)
     look: holdout.Purpose | None = "final-decision" if final_decision else None
-    request = bakeoff.Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
-    plan = bakeoff.prepare(request, settings, root)
+    request = Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
+    plan = prepare(request, settings, root)
     if plan.draft_warning:
         warnings.warn(plan.draft_warning, stacklevel=2)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
     with open_session(settings, fleet=True) as session:
-        broker = session.broker()
-        bakeoff_id = bakeoff.start(session, broker, plan, cap_usd=cap_usd, root=root)
-        result = _follow(session, broker, bakeoff_id, on_progress or _ignore)
+        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
+        follow_to_end(session, bakeoff_id, show=on_progress or show_nothing)
+        result = result_of(session.db, bakeoff_id)
         if plan.look:
             holdout.complete_files(session.db, root)
         return BakeOff(result)
-
-
-def _follow(
-    session: Session, broker: Any, bakeoff_id: int, show: Callable[[Progress], None]
-) -> BakeOffResult:
-    try:
-        bakeoff.follow(session, broker, bakeoff_id, show=show, is_interrupted=lambda: False)
-    except KeyboardInterrupt:
-        bakeoff.stop_spending(session.db, bakeoff_id, show=show)
-        raise
-    bakeoff.drain(session.db, bakeoff_id, show=show)
-    return bakeoff.result_of(session.db, bakeoff_id)
-
-
-def _ignore(progress: Progress) -> None:
-    del progress

@@ -9,14 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from evalq.definitions.channel import Channel
-from evalq.definitions.definition import Definition
+from evalq.definitions.definition import Definition, validate
 from evalq.definitions.files import load_located
-from evalq.definitions.json_text import load_json
 from evalq.definitions.judge import Dollars, JudgeConfig
-from evalq.definitions.located import Located
-from evalq.definitions.schedule import DriftSchedule
-from evalq.definitions.validation import validate
+from evalq.definitions.located import Located, load_json
+from evalq.definitions.schedules import Channel, DriftSchedule
 from evalq.errors import InputError, Problem
 
 SETTINGS_FILE = "evalq.yaml"

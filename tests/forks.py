@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from evalq.embedded import leash
+from evalq.engines import die_with_parent
 
 _LARGEST_REQUEST = 4_000_000
 # What celery loads when a worker starts; workers.* itself reads the environment as it is imported.
@@ -206,7 +206,7 @@ def become(request: dict[str, Any]) -> None:
     """Run what was asked for, as the interpreter would."""
     if request["leads"]:
         os.setsid()
-        threading.Thread(target=leash.watch, args=(os.dup(0),), daemon=True).start()
+        threading.Thread(target=die_with_parent.watch, args=(os.dup(0),), daemon=True).start()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(request["cwd"])
     os.environ.clear()

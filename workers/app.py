@@ -6,10 +6,9 @@ from pathlib import Path
 
 from celery.signals import setup_logging
 
-from evalq.broker import make_app
-from evalq.queues import CONTROL_QUEUE
+from evalq.engines.broker import make_app
+from evalq.records import CONTROL_QUEUE
 from evalq.settings import load_settings
-from workers.beat import drift_entries
 
 SETTINGS = load_settings(Path.cwd(), os.environ)
 FLEET = SETTINGS.fleet
@@ -26,7 +25,6 @@ app.conf.update(
             "schedule": REAP_EVERY_S,
             "options": {"queue": CONTROL_QUEUE, "expires": REAP_EVERY_S},
         },
-        **drift_entries(SETTINGS.drift),
     },
 )
 

@@ -4,19 +4,17 @@ import os
 import threading
 from pathlib import Path
 
-from evalq.broker import Broker
 from evalq.calling.metered import Caller
+from evalq.calling.providers import connect
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
+from evalq.engines.broker import Broker
 from evalq.keys import environment_with_keys, keys_version
-from evalq.providers import connect
 from evalq.settings import spool_dir
-from evalq.store.database import Database
+from evalq.store.database import Database, is_known_schema, require_schema
 from evalq.store.definitions import Snapshots
-from evalq.store.schema import is_known_schema, require_schema
 from workers.app import SETTINGS, app
-from workers.heartbeat import Heartbeat
-from workers.leaving import leave, on_overtime, rest
+from workers.heartbeat import Heartbeat, leave, on_overtime, rest
 
 # Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
 _POOL_SIZE = 8

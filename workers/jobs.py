@@ -4,22 +4,23 @@ import logging
 import os
 from collections.abc import Sequence
 
-from evalq import conclusion, enqueue, recovery
-from evalq.alerts.delivery import are_due, deliver
+from evalq.bakeoff import conclude as conclusion
+from evalq.bakeoff import publish, recover
+from evalq.calling.failpoints import failpoint
+from evalq.drift import decide as drift
+from evalq.drift.alerts import are_due, deliver
 from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
-from evalq.failpoints import failpoint
-from evalq.grading.marking import decide_outcome
+from evalq.grading.grade import decide_outcome
 from evalq.keys import environment_with_keys
-from evalq.queues import SANDBOX_QUEUE
-from evalq.records import Grade, Outcome
+from evalq.records import SANDBOX_QUEUE, Grade, Outcome
 from evalq.store import bakeoffs, calls, jobs
+from evalq.store.database import require_schema
 from evalq.store.jobs import Job
-from evalq.store.schema import require_schema
-from workers.alone import run_alone
 from workers.app import FLEET, SETTINGS, app
+from workers.case import Desk
 from workers.connections import connections
-from workers.desk import Desk
-from workers.timetable import open_scheduled
+from workers.isolated import run_alone
+from workers.schedule import open_scheduled
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def work(job: Job) -> None:
 def _hand_over(job: Job, grades: Sequence[Grade]) -> None:
     """Code is run by a worker without keys: it gets the answer, and gives the last grades."""
     if jobs.hand_over(connections().db, job, grades):
-        enqueue.pump(connections().db, connections().broker, SANDBOX_QUEUE)
+        publish.pump(connections().db, connections().broker, SANDBOX_QUEUE)
 
 
 def _end_faulted(job: Job, fault: ProviderFault) -> None:
@@ -131,7 +132,7 @@ def _ask_for_more(job: Job) -> None:
 @app.task(name="pump", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def pump(gate: str) -> None:
     """The next window of a gate's jobs goes out."""
-    enqueue.pump(connections().db, connections().broker, gate)
+    publish.pump(connections().db, connections().broker, gate)
 
 
 @app.task(name="conclude", throws=(Unreachable,))  # type: ignore[untyped-decorator]
@@ -143,7 +144,8 @@ def conclude(run_id: int) -> None:
 @app.task(name="reap", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def reap() -> None:
     """Whatever was lost on the way comes back from Postgres; so do drift checks and alerts that are due."""
-    recovery.reap(connections().db, connections().broker, lost_after_s=FLEET.lost_after_s)
+    recover.reap(connections().db, connections().broker, lost_after_s=FLEET.lost_after_s)
+    drift.advance(connections().db, connections().broker)
     for schedule in SETTINGS.drift:
         check_drift(schedule.name)
     if are_due(connections().db, SETTINGS.alerts):

@@ -2,6 +2,6 @@
 
 import os
 
-from evalq.broker import make_app
+from evalq.engines.broker import make_app
 
 app = make_app(os.environ.get("EVALQ_BROKER_URL", ""), is_lean=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -22,7 +22,7 @@ def alerts(ctx: click.Context, limit: int, as_json: bool) -> int:
     """List the alerts with where each went; `evalq alerts test` tries every channel."""
     if ctx.invoked_subcommand:
         return 0
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         rows = [_document(row) for row in session.db.rows("alert_rows", limit=limit)]
@@ -40,10 +40,8 @@ def alerts(ctx: click.Context, limit: int, as_json: bool) -> int:
 @alerts.command("test")
 def send_test() -> int:
     """Send a test alert to every channel of evalq.yaml, and say what became of it."""
-    from evalq.alerts.channels import Means
-    from evalq.alerts.delivery import try_to_send
-    from evalq.alerts.message import Message
-    from evalq.definitions.channel import named
+    from evalq.definitions.schedules import named
+    from evalq.drift.alerts import Means, Message, try_to_send
     from evalq.keys import environment_with_keys
 
     settings = load_settings(Path.cwd(), os.environ)

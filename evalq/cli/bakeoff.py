@@ -13,7 +13,39 @@ from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.plan import Plan
+    from evalq.bakeoff.plan import Plan
+    from evalq.results import BakeOffResult
+    from evalq.store.database import Database
+
+
+def say_look(plan: "Plan") -> None:
+    """Before a final decision: what it will record."""
+    if plan.look == "final-decision":
+        click.echo(
+            f"final decision on {plan.evalset.name}: the look is recorded before the first call, its result "
+            f"at the end, in Postgres and in evalsets/{plan.task.name}/holdout-runs.log",
+            err=True,
+        )
+
+
+def warn_of_looks(db: "Database", plans: "Sequence[Plan]") -> None:
+    """Loudly: a set that was looked at before has lost some of its worth."""
+    from evalq.bakeoff.holdout import warn_before
+
+    for plan in plans:
+        warning = warn_before(db, plan) if plan.look == "final-decision" else None
+        if warning:
+            click.secho(f"WARNING  {warning}", fg="red", bold=True, err=True)
+
+
+def complete_logs(db: "Database", result: "BakeOffResult") -> None:
+    """After a look: the project's file gets the lines that the fleet wrote into Postgres."""
+    from evalq.bakeoff.holdout import complete_files, is_holdout
+
+    if is_holdout(result.eval_set):
+        for problem in complete_files(db, project_root(Path.cwd())):
+            click.echo(f"warning: {problem}", err=True)
+
 
 DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 
@@ -82,9 +114,9 @@ def bake_off(
     With several tasks, one bake-off follows the other under the one cap, and dollars are set against quality
     per task and over all; detached, they run at once, each under a share of the cap fixed up front.
     """
-    from evalq.bakeoff import Request
+    from evalq.bakeoff.portfolio import select
+    from evalq.bakeoff.request import Request
     from evalq.cli.portfolio import named_tasks, run_tasks
-    from evalq.selection import select
 
     is_own_task = not (task or all_tasks) and _brings_task(eval_set)
     names = [""] if is_own_task else named_tasks(task, all_tasks=all_tasks)
@@ -115,7 +147,7 @@ def demo(scorer: Any, seed: int, **how: Any) -> int:
     651 jobs through Postgres, Valkey, Celery and a chord. One judge answers nothing at all, as a broken
     integration would: it is left out of the ranking and the demo ends with exit code 3, partial.
     """
-    from evalq.bakeoff import Request
+    from evalq.bakeoff.request import Request
 
     request = Request(DEMO_TASK, DEMO_SET, _demo_judges(), scorer, seed=seed)
     return _run(request, detach=False, dry_run=False, **how)
@@ -132,12 +164,12 @@ def _run(
     display: Any,
     ci: Any = "wilson",
 ) -> int:
-    from evalq.bakeoff import prepare, start
-    from evalq.cli.following import Screen, follow_to_end, say_detached
-    from evalq.cli.looking import say_look, warn_of_looks
-    from evalq.plan import refuse_over_cap
+    from evalq.bakeoff.launch import start
+    from evalq.bakeoff.plan import refuse_over_cap
+    from evalq.cli.progress import Screen, say_detached, watch_and_show
+    from evalq.engines.session import open_session
+    from evalq.formats import prepare
     from evalq.reports.text import clean
-    from evalq.session import open_session
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     plan = prepare(request, settings, root)
@@ -156,16 +188,15 @@ def _run(
         options.require_a_fleet(settings)
     with open_session(settings, fleet=not detach) as session:
         warn_of_looks(session.db, [plan])
-        broker = session.broker()
-        bakeoff_id = start(session, broker, plan, cap_usd=cap_usd, root=root)
+        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
         if detach:
             return say_detached(bakeoff_id)
-        return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
+        return watch_and_show(session, bakeoff_id, screen, pause_on_interrupt=True)
 
 
 def warn_of_own_graders(plan: "Plan") -> None:
     """Before anything is paid for: a judge that marks its own answers is no witness."""
-    from evalq.grader_choice import own_graders
+    from evalq.bakeoff.plan import own_graders
 
     for name in own_graders(plan.judges, plan.graders):
         click.secho(
@@ -178,7 +209,7 @@ def warn_of_own_graders(plan: "Plan") -> None:
 
 def _brings_task(eval_set: str | None) -> bool:
     """Whether a set is in another format, which says itself what is asked."""
-    from evalq.importers import recognise
+    from evalq.formats import recognise
 
     return eval_set is not None and recognise(Path(eval_set)) is not None
 
@@ -208,7 +239,7 @@ def _refuse_other_ci(ci: str) -> None:
 
 
 def _demo_judges() -> list[str]:
-    from evalq.catalogue import catalogue
+    from evalq.definitions.catalogue import catalogue
     from evalq.definitions.judge import SimulatedJudge
 
     return [

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli import options, suite_options
-from evalq.cli.json_output import json_text
+from evalq.cli import options
+from evalq.cli import suite as suite_options
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.importers.suite import Suite
-    from evalq.reports.suite_outcomes import SuiteRun
-    from evalq.suites.baseline_rows import BaselineRow
-    from evalq.suites.baselines import Baselines
-    from evalq.suites.capturing import Captured
+    from evalq.formats.suite.baselines import BaselineRow, Baselines
+    from evalq.formats.suite.open import Captured
+    from evalq.formats.suite.outcomes import SuiteRun
+    from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.baselines/1"
 
@@ -46,13 +46,13 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
     folder. Exit code 3 says that some evals gave no output.
     """
-    from evalq.cli.suite_watching import watched_fleet
-    from evalq.portfolio import refuse_total_over_cap
-    from evalq.session import open_session
-    from evalq.suites.capturing import capture as run_capture
-    from evalq.suites.capturing import plan_capture
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
+    from evalq.cli.suite import watched_fleet
+    from evalq.engines.session import open_session
+    from evalq.formats.suite.open import capture as run_capture
+    from evalq.formats.suite.open import plan_capture
 
-    opened, wish = suite_options.opened(path, how, only="regression")
+    opened, wish = suite_options.open_suite_of(path, how, only="regression")
     settings = load_settings(Path.cwd(), options.environ())
     planned = plan_capture(opened, wish, settings=settings)
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
@@ -73,10 +73,10 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
 @click.option("--json", "as_json", is_flag=True, help="All of it, as JSON.")
 def show(path: Path, eval_id: str | None, as_json: bool) -> int:
     """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
-    from evalq.importers.suite import read_suite
-    from evalq.session import open_session
-    from evalq.suites import baselines
-    from evalq.suites.baseline_rows import baseline_rows
+    from evalq.engines.session import open_session
+    from evalq.formats.suite import baselines
+    from evalq.formats.suite.baselines import baseline_rows
+    from evalq.formats.suite.read import read_suite
 
     suite = read_suite(path)
     with open_session(load_settings(Path.cwd(), options.environ())) as session:
@@ -111,14 +111,14 @@ def compare(path: Path, **how: Any) -> int:
 
     Exit code 1 says that something got worse, 3 that it could not be told.
     """
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_asked
-    from evalq.portfolio import refuse_total_over_cap
-    from evalq.session import open_session
-    from evalq.suites import baselines
-    from evalq.suites.opening import plan_suite
-    from evalq.suites.suite_run import exit_code
+    from evalq.engines.session import open_session
+    from evalq.formats.suite import baselines
+    from evalq.formats.suite.open import plan_suite
+    from evalq.formats.suite.run import exit_code
 
-    opened, wish = suite_options.opened(path, how, only="regression")
+    opened, wish = suite_options.open_suite_of(path, how, only="regression")
     settings = load_settings(Path.cwd(), options.environ())
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     with open_session(settings, fleet=True) as session:
@@ -154,7 +154,7 @@ def _show_captured(found: "Captured", *, as_json: bool) -> None:
 
 
 def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     head = (
         "eval_id",
@@ -173,8 +173,8 @@ def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
 
 
 def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_json: bool) -> None:
+    from evalq.formats.suite.baselines import comparison_rows
     from evalq.reports.text import one_line
-    from evalq.suites.baseline_rows import comparison_rows
 
     rows = list(comparison_rows(done, known))
     if as_json:

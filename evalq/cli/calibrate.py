@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.calibration.result import Calibration, GraderCheck
-    from evalq.calibration.summary import Asked
+    from evalq.review.calibration import Asked
+    from evalq.review.calibration_result import Calibration, GraderCheck
     from evalq.store.database import Database
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -80,9 +80,9 @@ def _calibrate(
     seed: int | None,
     **_rest: Any,
 ) -> "Calibration":
-    from evalq.calibration.labels import load_labels
-    from evalq.calibration.summary import Asked
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
+    from evalq.review.calibration import Asked
+    from evalq.review.labels import load_labels
 
     file = load_labels(labels_file) if labels_file else None
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
@@ -96,7 +96,8 @@ def _calibrate(
 def _calibrated(
     db: "Database", run: str, labels_from: str | None, *, file: Any, asked: "Asked"
 ) -> "Calibration":
-    from evalq.calibration import evidence, summary
+    from evalq.review import calibration as evidence
+    from evalq.review import calibration as summary
 
     target, judge = evidence.find_target(db, run)
     source, _ = evidence.find_target(db, labels_from) if labels_from else (target, None)
@@ -108,8 +109,8 @@ def _calibrated(
 
 
 def _write_template(db: "Database", calibration: "Calibration", output: Path) -> None:
-    from evalq.calibration.evidence import shown_texts
-    from evalq.calibration.template import render_csv, render_jsonl
+    from evalq.review.calibration import shown_texts
+    from evalq.review.labels import render_csv, render_jsonl
 
     texts = shown_texts(db, calibration.label_next)
     render = render_csv if output.suffix.lower() == ".csv" else render_jsonl
@@ -151,7 +152,7 @@ def _check(
     **_rest: Any,
 ) -> "GraderCheck":
     """Try the grader of a bake-off, or the one named."""
-    from evalq.grader_check import Suspect, check_grader
+    from evalq.review.grader_check import Suspect, check_grader
 
     settings = load_settings(Path.cwd(), options.environ())
     suspect = Suspect(task or "", eval_set or "", None, grader_model, allow_unpriced)
@@ -170,15 +171,15 @@ def _with_check(calibration: "Calibration", check: "GraderCheck") -> "Calibratio
 
 def _print(calibration: "Calibration", output: Path | None) -> None:
     """The judges' table to stdout, all else to stderr; the answers to label unless they are in a file."""
-    from evalq.calibration import words
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
     from evalq.reports.text import one_line
+    from evalq.review import next_labels
 
-    print_table(words.HEAD, words.judge_rows(calibration))
-    for line in words.findings(calibration):
+    print_table(next_labels.HEAD, next_labels.judge_rows(calibration))
+    for line in next_labels.findings(calibration):
         click.echo(one_line(line) if sys.stdout.isatty() else f"# {one_line(line)}")
     if calibration.check:
-        for line in words.check_lines(calibration.check):
+        for line in next_labels.check_lines(calibration.check):
             click.echo(one_line(line) if sys.stdout.isatty() else f"# {one_line(line)}")
     for warning in calibration.warnings:
         click.echo(f"warning: {one_line(warning)}", err=True)
@@ -188,13 +189,13 @@ def _print(calibration: "Calibration", output: Path | None) -> None:
         return
     if calibration.label_next:
         click.echo()
-        print_table(words.NEXT_HEAD, words.next_rows(calibration))
+        print_table(next_labels.NEXT_HEAD, next_labels.next_rows(calibration))
     click.echo(f"next  {'   '.join(calibration.next)}", err=True)
 
 
 def _show_check(check: "GraderCheck", *, as_json: bool) -> int:
-    from evalq.calibration.words import check_lines
     from evalq.reports.text import one_line
+    from evalq.review.next_labels import check_lines
 
     if as_json:
         click.echo(json_text({"schema": "evalq.grader_check/1", **check.to_dict()}))

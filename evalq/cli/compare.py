@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.lineup import Entry
+    from evalq.bakeoff.runs import Entry
     from evalq.results import Agreement
     from evalq.summary.change import Change, Side
 
@@ -36,8 +36,8 @@ def kappa(task: str, run_names: str, as_json: bool) -> int:
     The runs must have answered the same version of one evalset. A judge that gave one verdict only has no κ;
     two judges of one provider above 0.6 are flagged: do not count them as two votes.
     """
-    from evalq.lineup import agreement_of, find_runs
-    from evalq.session import open_session
+    from evalq.bakeoff.runs import agreement_of, find_runs
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         entries = find_runs(session.db, options.names(run_names))
@@ -53,7 +53,7 @@ def kappa(task: str, run_names: str, as_json: bool) -> int:
 def _task_name(task: str) -> str:
     """A name as it is, for runs outlive their task's file; a path is read."""
     from evalq.definitions.files import TASK_SUFFIXES, load_task
-    from evalq.definitions.lookup import find_task
+    from evalq.definitions.project import find_task
 
     if "/" not in task and Path(task).suffix.lower() not in TASK_SUFFIXES:
         return task
@@ -61,7 +61,7 @@ def _task_name(task: str) -> str:
 
 
 def _kappa_document(entries: "Sequence[Entry]", pairs: "Sequence[Agreement]") -> dict[str, Any]:
-    from evalq.lineup import labels
+    from evalq.bakeoff.runs import labels
 
     ids = dict(zip(labels(entries), (entry.run.id for entry in entries), strict=True))
     first = entries[0].bakeoff
@@ -108,8 +108,8 @@ def compare(before: str, after: str, margin: float, as_json: bool) -> int:
     A run is a number, or BAKEOFF:JUDGE as in last:haiku-4.5. Exit code 1: B is significantly worse. 0: it is
     better, or not worse by more than the margin. 3: the cases cannot tell.
     """
-    from evalq.lineup import change_between, find_runs
-    from evalq.session import open_session
+    from evalq.bakeoff.runs import change_between, find_runs
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         first, second = find_runs(session.db, [before, after])
@@ -127,7 +127,7 @@ def _look_into(change: "Change") -> str:
 
 
 def _print_change(change: "Change") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
     from evalq.reports.text import one_line
 
     print_table(("", "A", "B", "B − A"), list(_number_rows(change)))

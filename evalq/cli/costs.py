@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -28,7 +28,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 )
 def cost(since: str, as_json: bool) -> int:
     """Sum the journal: dollars by day, provider, judge and purpose."""
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     instant = _instant(since, datetime.now(UTC))
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
@@ -66,7 +66,7 @@ def _cost(row: "Row") -> dict[str, Any]:
 
 
 def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     cells = [
         (
@@ -89,12 +89,12 @@ def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
 @click.option("--json", "as_json", is_flag=True)
 def limits(as_json: bool) -> int:
     """Show each gate live: its limits, what is used, in flight and waiting, and until when it is closed."""
-    from evalq.gates import read_gates
-    from evalq.session import open_session
+    from evalq.bakeoff.progress import read_gates
+    from evalq.engines.session import open_session
 
     settings = load_settings(Path.cwd(), os.environ)
     with open_session(settings) as session:
-        gates = [gate.document() for gate in read_gates(session.broker(), settings)]
+        gates = [gate.document() for gate in read_gates(session.broker, settings)]
     if as_json:
         click.echo(json_text(gates))
     else:
@@ -103,7 +103,7 @@ def limits(as_json: bool) -> int:
 
 
 def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     cells = [
         (

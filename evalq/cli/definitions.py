@@ -1,22 +1,24 @@
 """The commands on definitions: `evalq check` and `evalq init`."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.definitions.files import shown
+from evalq.definitions.project import Survey, survey
 from evalq.definitions.scaffold import draft, write_new
-from evalq.definitions.survey import Survey, survey
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.importers import Imported, Importer
+    from evalq.definitions.judge import JudgeConfig
+    from evalq.formats import Imported, Importer
 
 
 @click.command()
@@ -56,7 +58,7 @@ def init(name: str, source: Path | None) -> None:
 
 def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     """Tasks and evalsets, and files in other formats as the evalsets they stand for."""
-    from evalq.importers import recognise
+    from evalq.formats import recognise
 
     foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
     found = survey([path for path in paths if path not in foreign], root)
@@ -114,3 +116,76 @@ def _print_lines(found: Survey, problems: tuple[Problem, ...], step: str) -> Non
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_LIMITS = ("rpm", "input_tpm", "output_tpm", "concurrency")
+
+
+@click.command()
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="A list of {name, provider, model, price, limits, key_present, aliases}.",
+)
+def judges(as_json: bool) -> int:
+    """List the judges one can name: those that come with evalq and those of evalq.yaml."""
+    from evalq.definitions.catalogue import catalogue
+    from evalq.keys import environment_with_keys
+
+    environ = environment_with_keys(os.environ)
+    known = catalogue(load_settings(Path.cwd(), os.environ).judges).values()
+    rows = [_row(judge, environ) for judge in known]
+    if as_json:
+        click.echo(json_text(rows))
+    else:
+        _print(rows)
+    return 0
+
+
+def _row(judge: "JudgeConfig", environ: Mapping[str, str]) -> dict[str, Any]:
+    from evalq.calling.pricing import price_of
+    from evalq.definitions.catalogue import aliases_of
+
+    price = price_of(judge)
+    return {
+        "name": judge.name,
+        "provider": judge.provider,
+        "model": judge.model,
+        "price": {"input": str(price.input), "output": str(price.output)} if price else None,
+        "limits": {limit: getattr(judge, limit) for limit in _LIMITS},
+        "key_present": all(environ.get(name, "").strip() for name in _variables(judge)),
+        "aliases": aliases_of(judge.name),
+    }
+
+
+def _variables(judge: "JudgeConfig") -> list[str]:
+    """The variables without which the judge cannot be asked."""
+    headers = judge.headers_env.values() if judge.provider == "http" else ()
+    return [*headers, *([judge.key_name] if judge.key_name else [])]
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from evalq.calling.pricing import prices_as_of
+    from evalq.cli.options import print_table
+
+    head = ("judge", "provider", "model", "$ per Mtok in/out", "limits", "key", "also called")
+    print_table(head, [_cells(row) for row in rows])
+    click.echo(
+        f"prices of {prices_as_of() or 'an unknown day'}, or as set in evalq.yaml; ? = no price", err=True
+    )
+    click.echo("next  evalq bake-off --task TASK --eval-set SET --judges A,B", err=True)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    price = row["price"]
+    limits = ", ".join(f"{value:,.10g} {name}" for name, value in row["limits"].items() if value is not None)
+    return (
+        row["name"],
+        row["provider"],
+        row["model"],
+        f"{price['input']}/{price['output']}" if price else "?",
+        limits or "-",
+        "yes" if row["key_present"] else "no",
+        ", ".join(row["aliases"]) or "-",
+    )

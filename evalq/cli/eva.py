@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.eva.evaluation import Part
-    from evalq.eva.promotion import Review
-    from evalq.eva.result import EvaResult
-    from evalq.importers.eva import EvaPrompt
-    from evalq.importers.finding import Finding
+    from evalq.engines.session import Session
+    from evalq.formats.eva.exam import EvaResult, Part
+    from evalq.formats.eva.load import EvaPrompt
+    from evalq.formats.eva.promote import Review
+    from evalq.formats.problems import Finding
     from evalq.results import BakeOffResult
-    from evalq.session import Session
 
 _SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
 
@@ -55,10 +54,10 @@ def evaluate(
     Every case is rendered, answered and marked, every request of the triggering block decided; one row goes
     into the prompt's .eval.jsonl. One line that is not passed fails the whole: exit code 1.
     """
-    from evalq.eva.evaluation import Wish, prepare_parts
-    from evalq.eva.record import EVALS, refuse_unwritable
-    from evalq.importers.eva import load_prompt
-    from evalq.portfolio import refuse_total_over_cap
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
+    from evalq.formats.eva.exam import Wish, prepare_parts
+    from evalq.formats.eva.load import load_prompt
+    from evalq.formats.eva.promote import EVALS, refuse_unwritable
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     prompt = load_prompt(path, root)
@@ -80,9 +79,9 @@ def _run(
     as_json: bool,
     display: Any,
 ) -> int:
-    from evalq.cli.following import Screen
-    from evalq.eva.record import EVALS, append_row
-    from evalq.session import open_session
+    from evalq.cli.progress import Screen
+    from evalq.engines.session import open_session
+    from evalq.formats.eva.promote import EVALS, append_row
 
     screen = Screen(display or settings.display, as_json=as_json, output=None)
     with open_session(settings, fleet=True) as session:
@@ -105,23 +104,20 @@ def _sit(
     root: Path,
 ) -> "EvaResult | None":
     """Run the bake-offs; None when the user interrupts."""
-    from evalq.cli.following import watch_to_end
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.eva.evaluation import read_result, run_parts
+    from evalq.cli.options import first_interrupt
+    from evalq.cli.progress import watch_to_end
+    from evalq.formats.eva.exam import read_result, run_parts
 
-    broker = session.broker()
     with first_interrupt() as interrupt:
 
         def watch(bakeoff_id: int) -> "BakeOffResult | None":
-            result = watch_to_end(
-                session, broker, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True
-            )
+            result = watch_to_end(session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True)
             if interrupt():
                 click.echo("interrupted; no more is spent, and no row is written", err=True)
                 click.echo(f"next  evalq inspect {bakeoff_id}", err=True)
             return None if interrupt() else result
 
-        ended = run_parts(session, broker, parts, cap_usd=cap_usd, root=root, watch=watch)
+        ended = run_parts(session, parts, cap_usd=cap_usd, root=root, watch=watch)
         if interrupt():
             return None
     return read_result(session.db, prompt, parts, ended, now=datetime.now(UTC))
@@ -136,7 +132,7 @@ def _say_preflight(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
 
 
 def _print_result(result: "EvaResult") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     rows = [(_SIGNS[line.verdict], line.name, line.verdict, line.reason) for line in result.lines]
     print_table(("", "case", "verdict", "why"), rows)
@@ -155,7 +151,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> int:
     warnings do not.
     """
     from evalq.errors import InputError, Problem
-    from evalq.importers.eva_doctor import examine
+    from evalq.formats.eva.doctor import examine
 
     root = project_root(Path.cwd())
     if not paths and not (root / "prompts").is_dir():
@@ -199,8 +195,8 @@ def promote(path: Path, force: bool, as_json: bool) -> int:
     Tested takes 3 uses that were not found wrong; ready takes 10 verified ones and a last evaluation that
     passed. `promotion:` in its meta.yml changes that. Unmet gates end with exit code 1.
     """
-    from evalq.eva import promotion
-    from evalq.importers.eva_prompt import find_prompt
+    from evalq.formats.eva import promote as promotion
+    from evalq.formats.eva.prompt import find_prompt
     from evalq.reports.text import one_line
 
     reviewed = promotion.review(find_prompt(path, project_root(Path.cwd())))

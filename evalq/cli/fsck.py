@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.fsck.finding import Finding
+    from evalq.bakeoff.fsck.checks import Finding
     from evalq.store.database import Database
 
 
@@ -33,8 +33,8 @@ def fsck(bakeoff: str | None, wants_repair: bool, as_json: bool) -> int:
 
     ID is a number, `last` or `@-2`. Exit code 1: findings remain.
     """
-    from evalq.fsck import check, count_bakeoffs, repair
-    from evalq.session import open_session
+    from evalq.bakeoff.fsck import check, count_bakeoffs, repair
+    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
@@ -70,7 +70,7 @@ def _next_step(db: "Database", lines: Sequence[_Line], bakeoff: str | None) -> s
 
 
 def _document(lines: Sequence[_Line], n_bakeoffs: int) -> dict[str, Any]:
-    from evalq.fsck.checks import CHECKS
+    from evalq.bakeoff.fsck.checks import CHECKS
 
     return {
         "schema": "evalq.fsck/1",

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli import options, suite_options
-from evalq.cli.json_output import json_text
+from evalq.cli import options
+from evalq.cli import suite as suite_options
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.importers.suite_phase import GateForm
-    from evalq.reports.gate import Demand, Gated
-    from evalq.session import Session
+    from evalq.engines.session import Session
+    from evalq.formats.suite.gate_check import Demand, Gated
+    from evalq.formats.suite.gates import GateForm
 
 SCHEMA = "evalq.gate/1"
 
@@ -33,7 +34,7 @@ class _Ended:
 
     @property
     def verdict(self) -> str:
-        from evalq.reports.gate import verdict_of
+        from evalq.formats.suite.gate_check import verdict_of
 
         return verdict_of(self.found)
 
@@ -86,16 +87,16 @@ def gate(what: str, **how: Any) -> int:
 
 
 def _is_report(path: Path) -> bool:
-    from evalq.importers.suite import load_file
-    from evalq.importers.suite_shapes import shape_of
+    from evalq.formats.suite.read import load_file
+    from evalq.formats.suite.shapes import shape_of
 
     return path.is_file() and shape_of(load_file(path).value) == "report"
 
 
 def _of_report(path: Path, how: dict[str, Any]) -> _Ended:
-    from evalq.importers.suite import load_file
-    from evalq.importers.suite_reports import report_problems
-    from evalq.reports.gate import gate_report
+    from evalq.formats.suite.gate_check import gate_report
+    from evalq.formats.suite.load import report_problems
+    from evalq.formats.suite.read import load_file
 
     located = load_file(path)
     problems = report_problems(located)
@@ -106,12 +107,11 @@ def _of_report(path: Path, how: dict[str, Any]) -> _Ended:
 
 
 def _of_bakeoff(name: str, how: dict[str, Any]) -> _Ended:
-    from evalq.importers.suite_metrics import read_metric
-    from evalq.reports.gate import gate_report
-    from evalq.reports.suite import report_of
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
+    from evalq.formats.suite.gate_check import gate_report, run_of_bakeoff
+    from evalq.formats.suite.metrics import read_metric
+    from evalq.formats.suite.report import report_of
     from evalq.store import bakeoffs
-    from evalq.suites.gating import run_of_bakeoff
 
     wanted = _demands(None, None, how)
     with open_session(load_settings(Path.cwd(), options.environ())) as session:
@@ -124,8 +124,8 @@ def _of_bakeoff(name: str, how: dict[str, Any]) -> _Ended:
 
 
 def _of_file(path: Path, how: dict[str, Any]) -> list[_Ended]:
-    from evalq.importers.suite_phase import read_gates
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
+    from evalq.formats.suite.gates import read_gates
 
     settings = load_settings(Path.cwd(), options.environ())
     forms = read_gates(path)
@@ -139,7 +139,7 @@ def _of_file(path: Path, how: dict[str, Any]) -> list[_Ended]:
 
 def _opened(form: "GateForm", how: dict[str, Any]) -> Any:
     """The suite of a gate, filtered as the gate and the command line say, with samples enough."""
-    from evalq.suites.gating import samples_for
+    from evalq.formats.suite.gate_check import samples_for
 
     own = form.filters
     asked = {
@@ -149,21 +149,21 @@ def _opened(form: "GateForm", how: dict[str, Any]) -> Any:
         "difficulty": how["difficulty"] or tuple(own.difficulty),
         "grader_type": how["grader_type"] or own.grader_type,
     }
-    found, wish = suite_options.opened(form.suite, asked)
+    found, wish = suite_options.open_suite_of(form.suite, asked)
     wanted = _demands(form, found.suite, how)
     samples = how["samples"] or samples_for(wanted, wish.samples)
     return found, replace(wish, samples=samples), wanted
 
 
 def _run(session: "Session", form: "GateForm", opened: Any, how: dict[str, Any], *, beside: Path) -> _Ended:
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_asked
-    from evalq.importers.suite_metrics import read_metric
-    from evalq.portfolio import refuse_total_over_cap
-    from evalq.reports.gate import gate_report
-    from evalq.reports.suite import report_of
-    from evalq.suites import baselines
-    from evalq.suites.opening import plan_suite
-    from evalq.suites.results_folder import results_folder, write_results
+    from evalq.formats.suite import baselines
+    from evalq.formats.suite.gate_check import gate_report
+    from evalq.formats.suite.metrics import read_metric
+    from evalq.formats.suite.open import plan_suite
+    from evalq.formats.suite.report import report_of
+    from evalq.formats.suite.report_files import results_folder, write_results
 
     found, wish, wanted = opened
     cap_usd: Decimal = (
@@ -189,8 +189,8 @@ def _follow_up(
     """What the gate's file wants done after a failure, or after a success."""
     from evalq.cli.suite import send_alert
     from evalq.definitions.files import shown
-    from evalq.reports.phase import render_phase
-    from evalq.suites.results_folder import archive, write_text
+    from evalq.formats.suite.gate_check import render_phase
+    from evalq.formats.suite.report_files import archive, write_text
 
     passed = ended.verdict == "PASS"
     if not passed and form.report_path:
@@ -211,13 +211,13 @@ def _plain(phase: str) -> str:
 
 
 def _demands(form: "GateForm | None", suite: Any, how: dict[str, Any]) -> "list[Demand]":
-    from evalq.suites.gating import demanded, read_given
+    from evalq.formats.suite.gate_check import demanded, read_given
 
     return demanded(form, suite, context=how["context"], given=read_given(how["given"]))
 
 
 def _show(ended: list[_Ended], how: dict[str, Any]) -> int:
-    from evalq.reports.phase import render_phase
+    from evalq.formats.suite.gate_check import render_phase
 
     code = max((one.exit_code for one in ended), key=(0, 3, 1).index)
     text = "\n".join(render_phase(one.found, title=one.title) for one in ended)

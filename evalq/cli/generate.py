@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.drafting.drafting import Brief, Order
-    from evalq.drafting.result import Drafted
-    from evalq.errand.values import Replies
-    from evalq.plan import Plan
+    from evalq.bakeoff.plan import Plan
+    from evalq.bakeoff.probes import Replies
+    from evalq.cases.draft import Brief, Drafted, Order
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -69,7 +68,7 @@ def generate(
 
 
 def _order(task: str, judge: str, **how: Any) -> "Order":
-    from evalq.drafting.drafting import Order
+    from evalq.cases.draft import Order
 
     named = {name: how[name] for name in ("eval_set", "strata", "like", "seed", "append", "allow_unpriced")}
     return Order(task, how["n"], judge, **named)
@@ -78,9 +77,9 @@ def _order(task: str, judge: str, **how: Any) -> "Order":
 def _generate(
     order: "Order", *, dry_run: bool, yes: bool, max_cost_usd: Decimal | None, as_json: bool, **_rest: Any
 ) -> int:
-    from evalq.drafting.drafting import make_brief, read_brief, write_drafts
-    from evalq.errand.running import plan_errand
-    from evalq.plan import refuse_over_cap
+    from evalq.bakeoff.plan import refuse_over_cap
+    from evalq.bakeoff.probes import plan_errand
+    from evalq.cases.draft import make_brief, read_brief, write_drafts
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     brief = make_brief(order, root)
@@ -120,8 +119,8 @@ def _may_spend(plan: "Plan", *, yes: bool) -> bool:
 
 
 def _ask(brief: "Brief", cap_usd: Decimal) -> "Replies":
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.errand.running import run_errand
+    from evalq.bakeoff.probes import run_errand
+    from evalq.cli.options import first_interrupt
 
     settings, root = load_settings(Path.cwd(), options.environ()), project_root(Path.cwd())
     with first_interrupt() as interrupt:
@@ -129,8 +128,8 @@ def _ask(brief: "Brief", cap_usd: Decimal) -> "Replies":
 
 
 def _show(drafted: "Drafted", *, as_json: bool) -> None:
-    from evalq.cli.table import print_table
-    from evalq.plan import accept_command
+    from evalq.bakeoff.plan import accept_command
+    from evalq.cli.options import print_table
     from evalq.reports.text import one_line
 
     n_cases, is_written = len(drafted.drafts.cases), bool(drafted.drafts.cases)
@@ -158,7 +157,7 @@ def _show(drafted: "Drafted", *, as_json: bool) -> None:
 def _accept(eval_set: str, task: str | None, cases: tuple[str, ...], *, every: bool, as_json: bool) -> int:
     from dataclasses import asdict
 
-    from evalq.drafting.acceptance import accept
+    from evalq.cases.draft import accept
 
     done = accept(project_root(Path.cwd()), eval_set, task=task, ids=cases, every=every)
     command = f"evalq bake-off --task {done.task} --eval-set {eval_set}"

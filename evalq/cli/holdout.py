@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.holdout.audit import Audit
-    from evalq.holdout.chain import Anchor
-    from evalq.holdout.reading import Log
+    from evalq.bakeoff.holdout.chain import Anchor
+    from evalq.bakeoff.holdout.guard import Audit
+    from evalq.bakeoff.holdout.log import Log
 
 _TASK_HELP = "The task by name; default: every task that has a log."
 
@@ -36,8 +36,8 @@ def freeze(eval_set: str, task: str | None, again: bool, reason: str | None, as_
 
     Every final decision is then refused if the file is not the same any more.
     """
-    from evalq.holdout.freezing import freeze as freeze_set
-    from evalq.session import open_session
+    from evalq.bakeoff.holdout.looks import freeze as freeze_set
+    from evalq.engines.session import open_session
 
     if again != bool(reason):
         raise InputError(Problem("--again needs a reason, and a reason --again", "add --again --reason WHY"))
@@ -58,9 +58,9 @@ def freeze(eval_set: str, task: str | None, again: bool, reason: str | None, as_
 @click.option("--json", "as_json", is_flag=True, help="The evalq.holdout-log/1 document.")
 def log(task: str | None, as_json: bool) -> int:
     """List every freeze, look and result; brings the project's log file up to date with the database."""
-    from evalq.holdout import complete_files
-    from evalq.holdout.reading import read_logs
-    from evalq.session import open_session
+    from evalq.bakeoff.holdout import complete_files
+    from evalq.bakeoff.holdout.log import read_logs
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         for problem in complete_files(session.db, project_root(Path.cwd())):
@@ -82,8 +82,8 @@ def verify_log(task: str | None, anchor: str | None, as_json: bool) -> int:
 
     Without an anchor, an end cut off both in the database and in the file cannot be seen.
     """
-    from evalq.holdout.audit import audit, audited_tasks
-    from evalq.session import open_session
+    from evalq.bakeoff.holdout.guard import audit, audited_tasks
+    from evalq.engines.session import open_session
 
     known = _anchor(anchor)
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
@@ -100,7 +100,7 @@ def verify_log(task: str | None, anchor: str | None, as_json: bool) -> int:
 
 
 def _anchor(text: str | None) -> "Anchor | None":
-    from evalq.holdout.chain import parse_anchor
+    from evalq.bakeoff.holdout.chain import parse_anchor
 
     try:
         return parse_anchor(text) if text is not None else None
@@ -109,7 +109,7 @@ def _anchor(text: str | None) -> "Anchor | None":
 
 
 def _print_logs(logs: "Sequence[Log]") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     head = ("task", "seq", "at (UTC)", "kind", "set", "run type", "bake-off", "judges", "came to")
     print_table(head, [row for one in logs for row in one.rows()])

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.errand.values import Errand, Replies
-    from evalq.ingest.ingesting import Order, Source
-    from evalq.ingest.result import Ingested
+    from evalq.bakeoff.probes import Errand, Replies
+    from evalq.cases.ingest import Ingested, Order, Source
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -83,8 +82,8 @@ def _order(
     pseudonym_key_env: str | None,
     **how: Any,
 ) -> "Order":
-    from evalq.ingest.columns import Wishes, read_pairs
-    from evalq.ingest.ingesting import Order
+    from evalq.cases.ingest import Order
+    from evalq.cases.rows_to_cases import Wishes, read_pairs
 
     if how["eval_set"] and how["output"]:
         raise InputError(Problem("--eval-set and -o both say where the cases go", "give one of them"))
@@ -114,7 +113,7 @@ def _key(variable: str | None) -> bytes | None:
 
 
 def _ingest(order: "Order", *, cap_usd: Decimal | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    from evalq.ingest.ingesting import make_cases, names_wanted, read_source, write_cases
+    from evalq.cases.ingest import make_cases, names_wanted, read_source, write_cases
 
     source = read_source(order, project_root(Path.cwd()))
     rows = source.scrub()
@@ -135,8 +134,8 @@ def _ingest(order: "Order", *, cap_usd: Decimal | None, dry_run: bool, yes: bool
 
 def _ask(errand: "Errand", cap_usd: Decimal | None, *, dry_run: bool) -> "Replies | None":
     """Have names found; a dry run only says what that would cost."""
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.errand.running import plan_errand, run_errand
+    from evalq.bakeoff.probes import plan_errand, run_errand
+    from evalq.cli.options import first_interrupt
 
     settings = load_settings(Path.cwd(), options.environ())
     cap = settings.max_cost_usd if cap_usd is None else cap_usd
@@ -161,7 +160,7 @@ def _say_paused(replies: "Replies") -> int:
 
 def _print(ingested: "Ingested") -> None:
     """The diff and the counts to stdout; what must be known besides to stderr."""
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
     from evalq.reports.text import clean, one_line
 
     click.echo(clean(ingested.diff), nl=False)
@@ -229,7 +228,7 @@ def _say_end(source: "Source", ingested: "Ingested", *, written: bool, as_json: 
 
 
 def _next(source: "Source", ingested: "Ingested", *, written: bool) -> list[str]:
-    from evalq.plan import accept_command
+    from evalq.bakeoff.plan import accept_command
 
     if not written and ingested.cast.cases:
         words = [word for word in sys.argv[1:] if word not in ("--json", "--dry-run")]
@@ -242,9 +241,9 @@ def _next(source: "Source", ingested: "Ingested", *, written: bool) -> list[str]
 
 def _show_recall(*, as_json: bool) -> int:
     """What the detectors find of what is marked in the shipped set, by kind."""
-    from evalq.cli.table import print_table
+    from evalq.cases.scrub.report import load_marked, measure
+    from evalq.cli.options import print_table
     from evalq.reports.text import percent, span
-    from evalq.scrub.recall import load_marked, measure
 
     found = measure(load_marked()).document()
     if as_json:

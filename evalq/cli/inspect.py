@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.inspection import Question
+    from evalq.bakeoff.inspect import Question
     from evalq.reports.cases import CaseView
     from evalq.results import BakeOffResult
     from evalq.store.database import Database, Row
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="A list of bake-offs, newest first.")
 def runs(limit: int, as_json: bool) -> int:
     """List the bake-offs, newest first."""
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
@@ -54,7 +54,7 @@ def _listed(row: "Row") -> dict[str, Any]:
 
 
 def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     if not rows:
         click.echo("no bake-off yet; `evalq demo` runs one without any key", err=True)
@@ -114,9 +114,9 @@ def inspect(
     as_json: bool,
 ) -> int:
     """Look into a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
-    from evalq.bakeoff import result_of
-    from evalq.inspection import Question, find_cases, require_judge
-    from evalq.session import open_session
+    from evalq.bakeoff.conclude import result_of
+    from evalq.bakeoff.inspect import Question, find_cases, require_judge
+    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     show = "failures" if show_failures else "disagreements" if disagreements else "all"
@@ -137,7 +137,7 @@ def inspect(
 def _render(
     result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, *, question: "Question", as_json: bool
 ) -> None:
-    from evalq.inspection import case_document
+    from evalq.bakeoff.inspect import case_document
 
     if as_json:
         document = result.to_dict()
@@ -155,7 +155,7 @@ def _print_tables(result: "BakeOffResult") -> None:
 
     from rich.console import Console
 
-    from evalq.cli.following import print_result
+    from evalq.cli.progress import print_result
     from evalq.reports.final import render_plain_strata, render_strata
 
     if not sys.stdout.isatty():
@@ -193,7 +193,7 @@ def _show_kappa(result: "BakeOffResult") -> int:
 
 
 def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_json: bool) -> int:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     rows = db.rows(
         "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit

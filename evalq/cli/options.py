@@ -1,16 +1,23 @@
 """Options that several commands share."""
 
+import json
 import os
-from collections.abc import Callable, Mapping
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from evalq.reports.text import one_line
+
 if TYPE_CHECKING:
     from evalq.settings import Settings
-
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -74,7 +81,7 @@ def environ() -> Mapping[str, str]:
 
 def require_a_fleet(settings: "Settings") -> None:
     """Refuse to leave a bake-off to a fleet that is not there."""
-    from evalq.embedded import describe
+    from evalq.engines import describe
     from evalq.errors import Refused
     from evalq.settings import data_dir
 
@@ -83,3 +90,64 @@ def require_a_fleet(settings: "Settings") -> None:
     status = describe(data_dir(settings, Path.cwd(), os.environ))
     if not (status and status.kept):
         raise Refused("nobody would run it: start the embedded fleet with `evalq up`, or set the URLs of one")
+
+
+# Control and direction characters of model text: a terminal obeys them even inside a JSON string.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def json_text(value: Any) -> str:
+    """Indented JSON; letters of every language stay, what a terminal would obey is escaped."""
+    return _harmless(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def json_line(value: Any) -> str:
+    """The same on one line, for JSONL."""
+    return _harmless(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
+
+
+def _harmless(text: str) -> str:
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a head; every cell is cleaned of control characters."""
+    cells = [[one_line(str(cell)) for cell in row] for row in (head, *rows)]
+    if not sys.stdout.isatty():
+        for row in cells:
+            click.echo("\t".join(row))
+        return
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    for row in cells:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+class Interrupt:
+    """Whether the user has pressed Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __call__(self) -> bool:
+        """For those who poll."""
+        return self.requested
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """The first one is noted, the next one aborts."""
+        del number, frame
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+
+@contextmanager
+def first_interrupt() -> Iterator[Interrupt]:
+    """Turn the first SIGINT or SIGTERM into a request while the block runs."""
+    interrupt = Interrupt()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, interrupt.on_signal) for number in numbers}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.bakeoff import Request
-    from evalq.cli.following import Screen
-    from evalq.plan import Plan
-    from evalq.portfolio import Entry
-    from evalq.portfolio_result import PortfolioResult
-    from evalq.results import BakeOffResult
-    from evalq.session import Session
+    from evalq.bakeoff.plan import Plan
+    from evalq.bakeoff.portfolio import Entry
+    from evalq.bakeoff.request import Request
+    from evalq.cli.progress import Screen
+    from evalq.engines.session import Session
+    from evalq.results import BakeOffResult, PortfolioResult
 
 
 @click.command()
@@ -31,8 +30,8 @@ def frontier(ids: str, as_json: bool) -> int:
 
     A judge is on the frontier when no other is as cheap and as good. Overall, each task weighs the same.
     """
-    from evalq.portfolio import read_portfolio
-    from evalq.session import open_session
+    from evalq.bakeoff.portfolio import read_portfolio
+    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     with open_session(load_settings(Path.cwd(), options.environ())) as session:
@@ -52,7 +51,7 @@ def frontier(ids: str, as_json: bool) -> int:
 
 def named_tasks(task: str, *, all_tasks: bool) -> list[str]:
     """The tasks meant by --task, a path being one whatever is in it, or by --all-tasks."""
-    from evalq.selection import all_tasks as tasks_of
+    from evalq.bakeoff.portfolio import all_tasks as tasks_of
 
     names = [task] if Path(task).is_file() else options.names(task)
     if bool(names) == all_tasks:
@@ -63,8 +62,8 @@ def named_tasks(task: str, *, all_tasks: bool) -> list[str]:
 
 def run_tasks(names: Sequence[str], eval_set: str | None, like: "Request", **how: Any) -> int:
     """The same judges on several tasks: one bake-off after the other, then all of them together."""
-    from evalq.portfolio import Entry, refuse_total_over_cap
-    from evalq.selection import prepare_all, select
+    from evalq.bakeoff.portfolio import Entry, refuse_total_over_cap, select
+    from evalq.formats import prepare_all
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     requests = select(names, eval_set, like=like, root=root)
@@ -90,9 +89,9 @@ def _run(
     output: Path | None,
     display: Any,
 ) -> int:
-    from evalq.cli.following import Screen
-    from evalq.cli.looking import warn_of_looks
-    from evalq.session import open_session
+    from evalq.cli.bakeoff import warn_of_looks
+    from evalq.cli.progress import Screen
+    from evalq.engines.session import open_session
 
     screen = Screen(display or settings.display, as_json=as_json, output=output)
     if detach:
@@ -106,12 +105,12 @@ def _run(
 
 def _leave_to_the_fleet(session: "Session", entries: "Sequence[Entry]", cap_usd: Decimal, root: Path) -> int:
     """All at once, so the cap is split up front; the numbers go to stdout, for scripts."""
-    from evalq.bakeoff import start
-    from evalq.portfolio import cap_shares
+    from evalq.bakeoff.launch import start
+    from evalq.bakeoff.portfolio import cap_shares
 
-    broker, ids = session.broker(), []
+    ids = []
     for entry, share in zip(entries, cap_shares([entry.plan for entry in entries], cap_usd), strict=True):
-        ids.append(str(start(session, broker, entry.plan, cap_usd=share, root=root)))
+        ids.append(str(start(session, entry.plan, cap_usd=share, root=root)))
         click.echo(ids[-1])
         what = f"{entry.plan.task.name}: bake-off {ids[-1]} runs on the fleet, "
         click.echo(f"{what}its share of the cap is ${share:.4f}", err=True)
@@ -122,22 +121,19 @@ def _leave_to_the_fleet(session: "Session", entries: "Sequence[Entry]", cap_usd:
 def _run_in_turn(
     session: "Session", entries: "Sequence[Entry]", screen: "Screen", *, cap_usd: Decimal, root: Path
 ) -> int:
-    from evalq.cli.following import watch_to_end
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.portfolio import run_in_turn
+    from evalq.bakeoff.portfolio import run_in_turn
+    from evalq.cli.options import first_interrupt
+    from evalq.cli.progress import watch_to_end
 
-    broker = session.broker()
     with first_interrupt() as interrupt:
 
         def watch(bakeoff_id: int) -> "BakeOffResult | None":
-            result = watch_to_end(
-                session, broker, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True
-            )
+            result = watch_to_end(session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True)
             if result.state == "concluded" or not interrupt():
                 _show_one(result, screen)
             return None if interrupt() else result
 
-        ended = run_in_turn(session, broker, entries, cap_usd=cap_usd, root=root, watch=watch)
+        ended = run_in_turn(session, entries, cap_usd=cap_usd, root=root, watch=watch)
         if interrupt() and (ended.result.not_started or ended.result.bakeoffs[-1].state == "paused"):
             return _say_interrupted(ended.result)
         _show_all(ended.result, screen)
@@ -145,8 +141,7 @@ def _run_in_turn(
 
 
 def _say_preflight(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
-    from evalq.cli.bakeoff import preflight, say_drafts
-    from evalq.cli.looking import say_look
+    from evalq.cli.bakeoff import preflight, say_drafts, say_look
 
     for plan in plans:
         click.echo(preflight(plan), err=True)
@@ -163,8 +158,8 @@ def _say_preflight(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
 
 def _show_one(result: "BakeOffResult", screen: "Screen") -> None:
     """A task's own table, as soon as there is one; a document has them all at the end."""
-    from evalq.cli.following import print_result
-    from evalq.reports.frontier_plain import plain_heading
+    from evalq.cli.progress import print_result
+    from evalq.reports.frontier import plain_heading
 
     if screen.as_json:
         return
@@ -187,8 +182,7 @@ def _show_all(result: "PortfolioResult", screen: "Screen") -> None:
 def _print_frontier(result: "PortfolioResult") -> None:
     from rich.console import Console
 
-    from evalq.reports.frontier import render_frontier
-    from evalq.reports.frontier_plain import render_plain_frontier
+    from evalq.reports.frontier import render_frontier, render_plain_frontier
 
     if not sys.stdout.isatty():
         click.echo(render_plain_frontier(result))

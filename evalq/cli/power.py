@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import Settings, load_settings, project_root
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def power(
 
     How much judges differ from case to case is taken from the task's past bake-offs, if it has any.
     """
-    from evalq.lineup import past_runs
-    from evalq.session import open_session
+    from evalq.bakeoff.runs import past_runs
+    from evalq.engines.session import open_session
     from evalq.summary.power import Aim, plan_power, spreads
 
     settings = load_settings(Path.cwd(), os.environ)
@@ -76,12 +76,13 @@ def _field(
     task: str, eval_set: str | None, judges: Sequence[str], *, samples: int, settings: Settings
 ) -> _Field:
     """Load what would be run; with judges the whole plan, without only the cases are counted."""
-    from evalq.bakeoff import Request, prepare
+    from evalq.bakeoff.holdout.guard import check_look
+    from evalq.bakeoff.portfolio import first_set
+    from evalq.bakeoff.request import Request
+    from evalq.calling.pricing import price_of
     from evalq.definitions.files import load_evalset, load_task
-    from evalq.definitions.lookup import find_evalset, find_task, list_evalsets
-    from evalq.holdout.guard import check_look
-    from evalq.pricing import price_of
-    from evalq.selection import first_set
+    from evalq.definitions.project import find_evalset, find_task, list_evalsets
+    from evalq.formats import prepare
 
     root = project_root(Path.cwd())
     name = load_task(find_task(task, root)).name
@@ -134,7 +135,7 @@ def _basis(plan: "PowerPlan") -> str:
 
 
 def _print(plan: "PowerPlan", field: _Field) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     print_table(("", "one comparison", f"all pairs ({plan.aim.n_pairs})"), list(_rows(plan, field)))
     click.echo(f"variance of a case's difference {plan.var_d:.3f}: {_basis(plan)}", err=True)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.evidence import BakeOffRow, RunRow
-    from evalq.records import Completion, Grade
-    from evalq.replaying import Replay
+    from evalq.bakeoff.replay import Replay
+    from evalq.records import BakeOffRow, Completion, Grade, RunRow
     from evalq.settings import Settings
     from evalq.store.database import Database
 
@@ -46,9 +45,9 @@ def replay(
     RUN is a run's number, BAKEOFF:JUDGE, or a bake-off (`last`, or its number with --judge). Everything comes
     from the snapshots taken then; nobody is asked unless with --call. Exit code 1 when something differs.
     """
-    from evalq.replaying import call_again
-    from evalq.replaying import replay as replay_answer
-    from evalq.session import open_session
+    from evalq.bakeoff.replay import call_again
+    from evalq.bakeoff.replay import replay as replay_answer
+    from evalq.engines.session import open_session
 
     settings = load_settings(Path.cwd(), os.environ)
     with open_session(settings, fleet=ask_again) as session:
@@ -75,7 +74,7 @@ def _cap(given: Decimal | None, settings: "Settings") -> Decimal:
 
 def _find(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, RunRow]":
     """The run meant: a bake-off's number counts as one only together with a judge."""
-    from evalq.lineup import find_runs
+    from evalq.bakeoff.runs import find_runs
     from evalq.store import bakeoffs
 
     if judge is not None:

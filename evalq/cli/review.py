@@ -4,18 +4,19 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.json_output import json_line, json_text
+from evalq.cli.options import json_line, json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.cli.review_session import Scope
-    from evalq.reviewing import Offer
+    from evalq.review import Offer
     from evalq.store.database import Database
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -77,8 +78,8 @@ def rate_command(
 
     ITEM is the name `next` prints, or the beginning of it. Rating it again replaces what you said.
     """
-    from evalq.reviewing import Given, rate
-    from evalq.reviewing.words import rated_text
+    from evalq.review import Given, rate
+    from evalq.review.files import rated_text
 
     said = _said(rating, criteria)
     with _database() as db:
@@ -95,7 +96,7 @@ def rate_command(
 @_as_json
 def undo_command(item: str | None, reviewer: str | None, as_json: bool) -> int:
     """Take your rating of ITEM back, or your last one; give back what you only have in hand."""
-    from evalq.reviewing import undo
+    from evalq.review import undo
 
     with _database() as db:
         undone = undo(db, _name(reviewer), item=item)
@@ -110,9 +111,9 @@ def undo_command(item: str | None, reviewer: str | None, as_json: bool) -> int:
 @_as_json
 def status_command(bakeoff: str, as_json: bool) -> int:
     """Say what waits, who rated how much, how far people agree, and what they disagree on."""
-    from evalq.cli.table import print_table
-    from evalq.reviewing import status
-    from evalq.reviewing.words import HEAD, status_lines, status_rows
+    from evalq.cli.options import print_table
+    from evalq.review import status
+    from evalq.review.files import HEAD, status_lines, status_rows
 
     with _database() as db:
         found = status(db, _find(db, bakeoff) or 0)
@@ -133,7 +134,7 @@ def status_command(bakeoff: str, as_json: bool) -> int:
 @_grader
 def export_command(bakeoff: str, output: Path | None, grader: str | None) -> int:
     """Write what is to be rated as JSONL: fill in `rating`, then import it."""
-    from evalq.reviewing import export_items
+    from evalq.review import export_items
 
     with _database() as db:
         lines = [json_line(one) for one in export_items(db, _find(db, bakeoff) or 0, grader=grader)]
@@ -157,7 +158,7 @@ def import_command(file: Path, reviewer: str | None, as_json: bool) -> int:
     """
     from dataclasses import asdict
 
-    from evalq.reviewing import import_ratings
+    from evalq.review import import_ratings
 
     with _database() as db:
         found = import_ratings(db, file, reviewer=_name(reviewer))
@@ -182,9 +183,9 @@ def serve_command(port: int, address: str, hosts: Sequence[str], no_auth: bool) 
 
     GET /api/reviews/next?reviewer=, POST and DELETE /api/reviews/ITEM, GET /api/reviews/status.
     """
-    from evalq.web.server import listen, serve
-
-    with _database() as db, listen(address, port) as endpoint:
+    # By name, like the commands themselves: pages and command line do not depend on each other.
+    server_module = import_module("evalq.web.server")
+    with _database() as db, server_module.listen(address, port) as endpoint:
         token = None if no_auth else os.environ.get("EVALQ_REVIEW_TOKEN")
         server = endpoint.app(db, token=token, hosts=hosts, no_auth=no_auth)
         click.echo(f"serving reviews on {endpoint.url} (Ctrl-C stops it)", err=True)
@@ -192,20 +193,20 @@ def serve_command(port: int, address: str, hosts: Sequence[str], no_auth: bool) 
             click.echo(f"token: {server.token}", err=True)
         header = "" if server.token is None else ' -H "Authorization: Bearer TOKEN"'
         click.echo(f"next  curl{header} '{endpoint.url}/api/reviews/next?reviewer=NAME'", err=True)
-        serve(server, endpoint)
+        server_module.serve(server, endpoint)
     return 0
 
 
 @contextmanager
 def _database() -> "Iterator[Database]":
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         yield session.db
 
 
 def _name(given: str | None) -> str:
-    from evalq.reviewing.reviewer import reviewer_name
+    from evalq.review.items import reviewer_name
 
     return reviewer_name(given, os.environ)
 
@@ -249,7 +250,7 @@ def _converse(db: "Database", scope: "Scope") -> int:
 
 
 def _show(offer: "Offer", scope: "Scope") -> None:
-    from evalq.reviewing.words import item_text
+    from evalq.review.files import item_text
 
     if offer.item is None:
         click.echo(f"nothing is left for {scope.reviewer}", err=True)

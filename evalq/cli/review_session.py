@@ -6,8 +6,8 @@ from functools import partial
 
 from evalq.errors import InputError, Refused
 from evalq.reports.text import clean
-from evalq.reviewing import Given, Offer, next_item, rate, undo
-from evalq.reviewing.words import KEYS, item_text, rated_text
+from evalq.review import Given, Offer, next_item, rate, undo
+from evalq.review.files import KEYS, item_text, rated_text
 from evalq.store.database import Database
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.evidence import BakeOffRow, RunRow
-    from evalq.rescoring import Forecast, Rescore
+    from evalq.bakeoff.rescore import Forecast, Rescore
+    from evalq.records import BakeOffRow, RunRow
     from evalq.store.database import Database
 
 
@@ -59,7 +59,7 @@ def score(
     The result is a new bake-off linked to the old one. Verdicts that grader models have given before come
     from the cache: the same graders cost nothing, a changed rubric asks for what it marks only.
     """
-    from evalq.rescoring import Regrading
+    from evalq.bakeoff.rescore import Regrading
 
     if not rescore:
         raise InputError(
@@ -82,9 +82,9 @@ def _rescore(
     output: Path | None,
     display: Any,
 ) -> int:
-    from evalq.cli.following import Screen, follow_to_end
-    from evalq.rescoring import forecast, plan_rescore, start_rescore
-    from evalq.session import open_session
+    from evalq.bakeoff.rescore import forecast, plan_rescore, start_rescore
+    from evalq.cli.progress import Screen, watch_and_show
+    from evalq.engines.session import open_session
 
     settings = load_settings(Path.cwd(), options.environ())
     cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
@@ -97,15 +97,14 @@ def _rescore(
             if as_json:
                 click.echo(json_text(_forecast_document(rescore, expected)))
             return 0
-        broker = session.broker()
-        bakeoff_id = start_rescore(session, broker, rescore, cap_usd=cap_usd, root=wanted.root)
+        bakeoff_id = start_rescore(session, rescore, cap_usd=cap_usd, root=wanted.root)
         screen = Screen(display or settings.display, as_json=as_json, output=output)
-        return follow_to_end(session, broker, bakeoff_id, screen, pause_on_interrupt=True)
+        return watch_and_show(session, bakeoff_id, screen, pause_on_interrupt=True)
 
 
 def named_runs(db: "Database", names: list[str]) -> "tuple[BakeOffRow, list[RunRow]]":
     """The runs meant and the one bake-off they are of; a bake-off's name means all of its runs."""
-    from evalq.lineup import find_runs
+    from evalq.bakeoff.runs import find_runs
     from evalq.store import bakeoffs
 
     if len(names) == 1 and not names[0].isdecimal() and bakeoffs.is_name(names[0]):
@@ -152,7 +151,7 @@ def cache() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A list, one entry per grader model.")
 def stats(as_json: bool) -> int:
     """Show how many verdicts are kept, what they cost, and what they have saved."""
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         rows = session.db.rows("cache_rows")
@@ -176,7 +175,7 @@ def _cache_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_cache(rows: list[dict[str, Any]]) -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     if not rows:
         click.echo("the verdict cache is empty: no grader model was asked yet", err=True)
@@ -194,7 +193,7 @@ def _print_cache(rows: list[dict[str, Any]]) -> None:
 @options.dry_run
 def prune(days: int | None, grader_model: str | None, everything: bool, dry_run: bool) -> int:
     """Forget verdicts; grader models will be asked for them again, and paid."""
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     if days is None and grader_model is None and not everything:
         raise InputError(Problem("nothing says what to forget", "give --older-than DAYS, --grader or --all"))

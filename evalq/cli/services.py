@@ -3,17 +3,96 @@
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from evalq.cli.json_output import json_text
-from evalq.embedded.fleet import process_argv
+from evalq.cli.options import json_text
+from evalq.engines.fleet import process_argv
 from evalq.errors import InputError, Problem
 from evalq.settings import data_dir, load_settings
+
+if TYPE_CHECKING:
+    from evalq.grading.sandbox.availability import Trial
+    from evalq.grading.sandbox.escape_test import Finding
+
+
+def show_escapes(*, as_json: bool) -> int:
+    """Try them and print what became of them; 5 when one was not contained, or there is no sandbox."""
+    from evalq.grading.sandbox.availability import hold_trial
+    from evalq.grading.sandbox.escape_test import AT_ONCE
+    from evalq.grading.sandbox.program import unavailable
+
+    trial = hold_trial(os.environ, rounds=(1, AT_ONCE))
+    if as_json:
+        click.echo(json_text(_document(trial)))
+    elif trial.trouble:
+        raise unavailable(trial.trouble)
+    else:
+        _print(trial)
+    return 0 if trial.is_well else 5
+
+
+def _document(trial: "Trial") -> dict[str, Any]:
+    return {
+        "schema": "evalq.doctor.sandbox/1",
+        "ok": trial.is_well,
+        "finding": trial.finding,
+        "isolation": "strong",
+        "escapes": [
+            {
+                "name": alone.escape.name,
+                "tried": alone.escape.tried,
+                "contained": alone.contained and together.contained,
+                "ms": alone.wall_ms,
+                "alone": _result(alone),
+                "four_at_once": _result(together),
+            }
+            for alone, together in _pairs(trial)
+        ],
+    }
+
+
+def _result(finding: "Finding") -> dict[str, Any]:
+    return {"contained": finding.contained, "evidence": finding.evidence, "ms": finding.wall_ms}
+
+
+def _pairs(trial: "Trial") -> "Iterator[tuple[Finding, Finding]]":
+    """Each escape as it went alone and as it went among others."""
+    return zip(*trial.rounds.values(), strict=True) if trial.rounds else iter(())
+
+
+def _print(trial: "Trial") -> None:
+    from evalq.cli.options import print_table
+
+    print_table(
+        ("escape", "tried", "alone", "ms", "four at once", "ms", "what came of it"), table_rows(trial)
+    )
+    step = "evalq check" if trial.is_well else "evalq doctor --sandbox --json"
+    click.echo(f"{trial.finding}\nnext  {step}", err=True)
+
+
+def table_rows(trial: "Trial") -> list[tuple[str, ...]]:
+    """One line per escape; the evidence is that of the worse round."""
+    return [
+        (
+            alone.escape.name,
+            alone.escape.tried,
+            _word(alone),
+            str(alone.wall_ms),
+            _word(together),
+            str(together.wall_ms),
+            (together if alone.contained else alone).evidence,
+        )
+        for alone, together in _pairs(trial)
+    ]
+
+
+def _word(finding: "Finding") -> str:
+    return "contained" if finding.contained else "ESCAPED"
 
 
 @click.command()
@@ -26,10 +105,10 @@ from evalq.settings import data_dir, load_settings
 )
 def doctor(as_json: bool, tries_sandbox: bool) -> int:
     """Say what is reachable, which versions, which keys are present (never their values)."""
-    from evalq.diagnosis import diagnose
+    from evalq.engines.doctor import diagnose
 
     if tries_sandbox:
-        from evalq.cli.sandbox import show_escapes
+        pass
 
         return show_escapes(as_json=as_json)
 
@@ -52,8 +131,8 @@ def schema() -> None:
 @schema.command("apply")
 def schema_apply() -> int:
     """Apply what is missing; safe to run at any time and from several machines."""
-    from evalq.session import open_database
-    from evalq.store.schema import applied_version, apply_schema
+    from evalq.engines.session import open_database
+    from evalq.store.database import applied_version, apply_schema
 
     with open_database(load_settings(Path.cwd(), os.environ)) as db:
         for file in apply_schema(db):
@@ -65,7 +144,7 @@ def schema_apply() -> int:
 @schema.command("show")
 def schema_show() -> int:
     """Print the schema's SQL."""
-    from evalq.store.schema import schema_files
+    from evalq.store.database import schema_files
 
     for file in schema_files():
         click.echo(file.sql)
@@ -75,11 +154,10 @@ def schema_show() -> int:
 @click.command()
 def up() -> int:
     """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
-    from evalq.embedded import attach
-    from evalq.embedded.steward import ensure_steward, wait_for_fleet
-    from evalq.queues import QUEUES
-    from evalq.store.database import Database
-    from evalq.store.schema import apply_schema
+    from evalq.engines import attach
+    from evalq.engines.broker import QUEUES
+    from evalq.engines.supervisor import ensure_steward, wait_for_fleet
+    from evalq.store.database import Database, apply_schema
 
     settings = load_settings(Path.cwd(), os.environ)
     folder = data_dir(settings, Path.cwd(), os.environ)
@@ -99,8 +177,8 @@ def up() -> int:
 @click.option("--force", is_flag=True, help="Even while other commands use them.")
 def down(force: bool) -> int:
     """Stop what `up` started; calls in flight come home first."""
-    from evalq.embedded import stop_engines
-    from evalq.embedded.steward import stop_steward
+    from evalq.engines import stop_engines
+    from evalq.engines.supervisor import stop_steward
 
     folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
     stopped = stop_steward(folder)
@@ -117,9 +195,10 @@ def down(force: bool) -> int:
 @click.option("--loglevel", default="INFO", show_default=True)
 def worker(slots: int | None, queues: str | None, sandbox: bool, events: bool, loglevel: str) -> None:
     """Run a worker against EVALQ_DATABASE_URL and EVALQ_BROKER_URL."""
-    from evalq.embedded.steward import SANDBOX_SLOTS
+    from evalq.engines.broker import QUEUES
+    from evalq.engines.supervisor import SANDBOX_SLOTS
     from evalq.keys import without_keys
-    from evalq.queues import QUEUES, SANDBOX_QUEUE
+    from evalq.records import SANDBOX_QUEUE
 
     settings = load_settings(Path.cwd(), os.environ)
     if sandbox:

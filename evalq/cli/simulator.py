@@ -9,7 +9,7 @@ import click
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from evalq.simulator.profile import SimulatorConfig
+    from evalq.engines.simulator.profile import SimulatorConfig
 
 KEY_NAME = "EVALQ_SIMULATOR_KEY"
 
@@ -30,8 +30,8 @@ def simulator(port: int, config: Path | None, tasks: tuple[str, ...], evalsets: 
     It speaks their protocols, answers at no cost, fails as told by its config, and keeps a ledger of what a
     provider would have billed.
     """
+    from evalq.engines.simulator.server import Server
     from evalq.settings import project_root
-    from evalq.simulator.server import Server
 
     settings = _config(config, tasks, evalsets)
     server = Server(settings, port=port, root=project_root(Path.cwd()))
@@ -45,9 +45,9 @@ def simulator(port: int, config: Path | None, tasks: tuple[str, ...], evalsets: 
 
 
 def _config(path: Path | None, tasks: Sequence[str], evalsets: Sequence[str]) -> "SimulatorConfig":
+    from evalq.definitions.definition import validate
     from evalq.definitions.files import TASK_SUFFIXES, load_located
-    from evalq.definitions.validation import validate
-    from evalq.simulator.profile import KnownSet, Profile, SimulatorConfig
+    from evalq.engines.simulator.profile import KnownSet, Profile, SimulatorConfig
 
     written = validate(SimulatorConfig, load_located(path, TASK_SUFFIXES)) if path else SimulatorConfig()
     known = [KnownSet(task=task, eval_set=evalset) for task, evalset in paired(tasks, evalsets)]

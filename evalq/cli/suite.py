@@ -1,24 +1,157 @@
 """The commands on suites of evals: run one, and print the schema of its report."""
 
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalq.cli import options, suite_options
-from evalq.cli.json_output import json_text
-from evalq.settings import load_settings
+from evalq.cli import options
+from evalq.cli.options import first_interrupt, json_text
+from evalq.cli.progress import Screen, watch_to_end
+from evalq.engines.session import Session
+from evalq.formats.suite.run import Fleet
+from evalq.results import BakeOffResult
+from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.importers.suite import Suite
-    from evalq.reports.suite_outcomes import SuiteRun
-    from evalq.session import Session
-    from evalq.suites.opening import Opened
-    from evalq.suites.planning import Wish
-    from evalq.suites.running import Rounds
-    from evalq.suites.suite_run import Asked
+    from evalq.formats.suite.open import Choice, Opened
+    from evalq.formats.suite.outcomes import SuiteRun
+    from evalq.formats.suite.plan import Wish
+    from evalq.formats.suite.read import Suite
+    from evalq.formats.suite.run import Asked, Rounds
+    from evalq.settings import Settings
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FILTERS = (
+    click.option("--category", multiple=True, help="Only capability or regression evals, or a category's."),
+    click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either."),
+    click.option("--difficulty", multiple=True, help="Only evals of this difficulty."),
+    click.option(
+        "--grader-type",
+        type=click.Choice(["code", "model", "human"]),
+        help="Only graders of this type mark; evals without one are left out, unless the suite shares a "
+        "stand-in under overrides.",
+    ),
+)
+_ASKING = (
+    click.option(
+        "--judges", default="", help="Judges by name, separated by commas; default: the suite's own."
+    ),
+    click.option("--grader-model", help="The judge that grades, instead of those the suite names."),
+    click.option("--samples", type=int, help="Answers per eval; default: the suite's, or 1."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Order, and simulated answers."),
+    click.option(
+        "--var",
+        "variables",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Fill {{name}}; so does the environment variable EVALQ_VAR_NAME, the place for secrets.",
+    ),
+)
+
+
+def filters(command: _Command) -> _Command:
+    """--category, --tag, --difficulty, --grader-type."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+def asking(command: _Command) -> _Command:
+    """--judges, --grader-model, --samples, --seed, --var."""
+    for option in reversed(_ASKING):
+        command = option(command)
+    return command
+
+
+def open_suite_of(path: Path, how: dict[str, Any], *, only: str | None = None) -> "tuple[Opened, Wish]":
+    """The suite a command names, with who answers it; `only` one type of eval where the command says so."""
+    from evalq.formats.suite.open import open_suite, refuse_unfilled
+    from evalq.formats.suite.plan import Wish
+    from evalq.keys import environment_with_keys
+    from evalq.settings import load_settings
+
+    choice = chosen(how, only=only)
+    settings = load_settings(Path.cwd(), options.environ())
+    found = open_suite(path, choice, settings=settings, environ=environment_with_keys(os.environ))
+    refuse_unfilled(found, settings)
+    _say_whose_variables(found, choice, settings)
+    samples = how["samples"] or found.suite.config.samples or 1
+    return found, Wish(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
+
+
+def _say_whose_variables(opened: "Opened", choice: "Choice", settings: "Settings") -> None:
+    """A fleet that runs already has its own environment: what is given here does not reach it."""
+    from evalq.engines import describe
+    from evalq.settings import data_dir
+
+    status = None if settings.database_url else describe(data_dir(settings, Path.cwd(), os.environ))
+    if settings.database_url is None and not (status and status.kept):
+        return
+    asked = {name for one in opened.found for name in getattr(one.judge, "variables_env", {})}
+    for name in sorted(asked & choice.given.keys()):
+        remedy = f"set EVALQ_VAR_{name.upper()} there, or keep it with `evalq keys set`"
+        click.echo(f"warning: --var {name} does not reach a fleet that is running; {remedy}", err=True)
+
+
+def chosen(how: dict[str, Any], *, only: str | None = None) -> "Choice":
+    """What the options ask for; the values of placeholders are handed on to a fleet of our own."""
+    from evalq.definitions.template import variable_of
+    from evalq.formats.suite.open import Choice, read_given
+    from evalq.formats.suite.plan import Filters
+
+    given = read_given(how["variables"])
+    os.environ.update({variable_of(name): value for name, value in given.items()})
+    categories = (only,) if only else tuple(how.get("category", ()))
+    wanted = Filters(
+        categories, tuple(how.get("tag", ())), tuple(how.get("difficulty", ())), how.get("grader_type")
+    )
+    return Choice(wanted, tuple(options.names(how["judges"])), given)
+
+
+@contextmanager
+def watched_fleet(
+    session: Session, cap_usd: Decimal, display: Any, *, limit_s: float | None = None
+) -> Iterator[Fleet]:
+    """A fleet for one suite. When its time is over, what runs is paused and the rest is not started.
+
+    After a Ctrl-C the block ends with click's Abort, exit code 130.
+    """
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    screen = Screen(display or session.settings.display, as_json=True, output=None)
+    started: list[int] = []
+    with first_interrupt() as interrupt:
+
+        def is_over() -> bool:
+            return interrupt() or (deadline is not None and time.monotonic() >= deadline)
+
+        watch = _watcher(session, screen, is_over, started)
+        yield Fleet(session, cap_usd, project_root(Path.cwd()), watch, is_over)
+    if interrupt():
+        click.echo("stopped: no more is spent, every answer paid for is stored", err=True)
+        for bakeoff_id in started[-1:]:
+            click.echo(f"next  evalq resume {bakeoff_id}", err=True)
+        raise click.exceptions.Abort
+    if limit_s is not None and is_over():
+        click.echo(f"timeout_global: {limit_s:g} s are over; what was not reached is skipped", err=True)
+
+
+def _watcher(
+    session: Session, screen: Screen, is_over: Callable[[], bool], started: list[int]
+) -> Callable[[int], BakeOffResult | None]:
+    def watch(bakeoff_id: int) -> BakeOffResult | None:
+        started.append(bakeoff_id)
+        result = watch_to_end(session, bakeoff_id, screen, interrupt=is_over, pause_on_interrupt=True)
+        return None if is_over() and result.state != "concluded" else result
+
+    return watch
 
 
 @click.group()
@@ -29,7 +162,7 @@ def suite() -> None:
 @suite.command("schema")
 def schema() -> int:
     """Print the JSON Schema of the report."""
-    from evalq.importers.suite_reports import schema_text
+    from evalq.formats.suite.load import schema_text
 
     click.echo(schema_text().rstrip())
     return 0
@@ -37,8 +170,8 @@ def schema() -> int:
 
 @suite.command("run")
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@suite_options.filters
-@suite_options.asking
+@filters
+@asking
 @click.option(
     "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
 )
@@ -58,13 +191,13 @@ def run(path: Path, **how: Any) -> int:
     the suite says. The report goes to results/DATE/run-HHMMSS as JSON, Markdown and HTML. Exit code 1 says
     that an eval failed, 3 that some have no verdict.
     """
-    opened, wish = suite_options.opened(path, how)
+    opened, wish = open_suite_of(path, how)
     settings = load_settings(Path.cwd(), options.environ())
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     if how["dry_run"]:
         _preflight(_planned(opened, wish, None, inline=how["inline"]), cap_usd)
         return 0
-    from evalq.session import open_session
+    from evalq.engines.session import open_session
 
     with open_session(settings, fleet=True) as session:
         asked = _planned(opened, wish, session, inline=how["inline"])
@@ -73,15 +206,15 @@ def run(path: Path, **how: Any) -> int:
 
 
 def _planned(opened: "Opened", wish: "Wish", session: "Session | None", *, inline: bool) -> "Asked":
-    from evalq.suites.opening import plan_suite
+    from evalq.formats.suite.open import plan_suite
 
     settings = load_settings(Path.cwd(), options.environ())
     return plan_suite(opened, wish, settings=settings, db=session.db if session else None, inline=inline)
 
 
 def _preflight(asked: "Asked", cap_usd: Decimal) -> None:
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.bakeoff import preflight
-    from evalq.portfolio import refuse_total_over_cap
 
     for warning in asked.suite.warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -93,8 +226,8 @@ def _preflight(asked: "Asked", cap_usd: Decimal) -> None:
 
 
 def _run(session: "Session", asked: "Asked", cap_usd: Decimal, how: dict[str, Any]) -> int:
-    from evalq.suites import baselines
-    from evalq.suites.suite_run import exit_code
+    from evalq.formats.suite import baselines
+    from evalq.formats.suite.run import exit_code
 
     done, rounds = run_asked(session, asked, cap_usd, how["display"])
     baselines.note(session.db, asked.suite, asked.evals, done.judges)
@@ -107,8 +240,7 @@ def run_asked(
     session: "Session", asked: "Asked", cap_usd: Decimal, display: Any
 ) -> "tuple[SuiteRun, Rounds]":
     """Run a suite on the fleet, watched on the screen, within its own time limit."""
-    from evalq.cli.suite_watching import watched_fleet
-    from evalq.suites.suite_run import run as run_suite
+    from evalq.formats.suite.run import run as run_suite
 
     limit_s = asked.suite.config.timeout_global
     with watched_fleet(session, cap_usd, display, limit_s=limit_s) as fleet:
@@ -118,8 +250,8 @@ def run_asked(
 def show_report(session: "Session", suite: "Suite", done: "SuiteRun", how: dict[str, Any]) -> None:
     """Write the report's files, say what it came to, and raise an alert where the suite wants one."""
     from evalq.definitions.files import shown
-    from evalq.reports.suite import report_of
-    from evalq.suites.results_folder import results_folder, write_results
+    from evalq.formats.suite.report import report_of
+    from evalq.formats.suite.report_files import results_folder, write_results
 
     document = report_of(done)
     folder = how.get("output_dir") or results_folder(suite, Path.cwd())
@@ -142,9 +274,9 @@ def send_alert(session: "Session", document: dict[str, Any], *, what: str = "fai
     """Raise an alert, say so on stderr, and deliver it: an embedded fleet ends with this command."""
     import os
 
-    from evalq.alerts.delivery import deliver
+    from evalq.drift.alerts import deliver
+    from evalq.formats.suite.run import notify
     from evalq.keys import environment_with_keys
-    from evalq.suites.suite_run import notify
 
     text = notify(session.db, document, what=what)
     if text is not None:
@@ -153,6 +285,6 @@ def send_alert(session: "Session", document: dict[str, Any], *, what: str = "fai
 
 
 def _print(document: dict[str, Any], *, verbose: bool) -> None:
-    from evalq.reports.suite_plain import render_suite_plain
+    from evalq.formats.suite.report import render_suite_plain
 
     click.echo(render_suite_plain(document, verbose=verbose))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.json_output import json_text
+from evalq.cli.options import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.triggers.measuring import Measurement
-    from evalq.triggers.result import Share, TriggersResult
+    from evalq.formats.skills.measure import Measurement
+    from evalq.formats.skills.result import Share, TriggersResult
 
 
 @click.command()
@@ -60,7 +60,7 @@ def triggers(
     Every request is put to every judge several times; with several skills, also which of them it would load.
     Exit code 1: a request fails or skills collide; 3: something has no verdict.
     """
-    from evalq.triggers.measuring import Wish, prepare
+    from evalq.formats.skills.measure import Wish, prepare
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
     wish = Wish(options.names(judges), runs, queries, threshold, allow_unpriced)
@@ -77,9 +77,9 @@ def _run(
     as_json: bool,
     display: Any,
 ) -> int:
+    from evalq.bakeoff.plan import refuse_over_cap
     from evalq.cli.bakeoff import preflight
-    from evalq.cli.following import Screen
-    from evalq.plan import refuse_over_cap
+    from evalq.cli.progress import Screen
 
     cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
     click.echo(f"{preflight(measured.plan)}, cap ${cap_usd:.2f}", err=True)
@@ -99,18 +99,15 @@ def _measure(
     measured: "Measurement", screen: Any, *, settings: Any, root: Path, cap_usd: Decimal
 ) -> "TriggersResult | None":
     """Run the bake-off and read it; None when the user interrupts."""
-    from evalq.bakeoff import start
-    from evalq.cli.following import watch_to_end
-    from evalq.cli.interrupt import first_interrupt
-    from evalq.session import open_session
-    from evalq.triggers.measuring import RUN_TYPE, read_result
+    from evalq.bakeoff.launch import start
+    from evalq.cli.options import first_interrupt
+    from evalq.cli.progress import watch_to_end
+    from evalq.engines.session import open_session
+    from evalq.formats.skills.measure import RUN_TYPE, read_result
 
     with open_session(settings, fleet=True) as session, first_interrupt() as interrupt:
-        broker = session.broker()
-        bakeoff_id = start(session, broker, measured.plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
-        found = watch_to_end(
-            session, broker, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True
-        )
+        bakeoff_id = start(session, measured.plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
+        found = watch_to_end(session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True)
         if interrupt() and found.state != "concluded":
             click.echo(f"interrupted; no more is spent\nnext  evalq resume {bakeoff_id}", err=True)
             return None
@@ -118,7 +115,7 @@ def _measure(
 
 
 def _print_result(result: "TriggersResult") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     signs = {True: "✓", False: "✗", None: "!"}
     print_table(
@@ -142,7 +139,7 @@ def _print_result(result: "TriggersResult") -> None:
 
 
 def _print_confusion(result: "TriggersResult") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     click.echo()
     print_table(
@@ -160,7 +157,7 @@ def _print_confusion(result: "TriggersResult") -> None:
 
 
 def _print_collisions(result: "TriggersResult") -> None:
-    from evalq.cli.table import print_table
+    from evalq.cli.options import print_table
 
     if len(result.skills) < 2:
         return

@@ -1,21 +1,115 @@
 """Loads tasks and evalsets from the files they are written in, with every problem placed."""
 
+import csv
 import hashlib
+import io
 import stat
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.csv_cases import read_csv_cases
+from evalq.definitions.definition import NAME_REMEDY, is_name, split_remedy, validate
 from evalq.definitions.evalset import EvalSet
-from evalq.definitions.json_text import load_json
-from evalq.definitions.located import Loc, Located
+from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import check_template, names_builtin_rubric
-from evalq.definitions.validation import NAME_REMEDY, is_name, split_remedy, validate
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
+
+Column = tuple[str, str]  # the part of a case, and the key in it: ("inputs", "text"), ("id", "")
+
+_PARTS = ("inputs", "expected", "stratum")
+_LIST_KEYS = ("any_of", "relevant")
+_MAX_CELL_CHARS = 64_000_000
+
+
+def read_csv_cases(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each case as it would stand in YAML, with the line its row begins on."""
+    rows = csv_rows(text, file)
+    _, header = next(rows, (1, []))
+    columns = _columns(header, file)
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            message = f"{len(cells)} cells under {len(columns)} columns"
+            raise InputError(
+                Problem(message, "put text that holds commas or quotes in double quotes", file, line)
+            )
+        yield line, _case(zip(columns, cells, strict=True), file, line)
+
+
+def csv_rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows that hold anything, with their first lines: a quoted cell may run over many."""
+    csv.field_size_limit(_MAX_CELL_CHARS)  # the usual 128 kB is less than one long document
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as exc:
+        raise InputError(
+            Problem(f"not CSV: {exc}", "close the quotes; double a quote inside", file, line)
+        ) from None
+
+
+def _columns(header: list[str], file: str) -> list[Column]:
+    columns = [_column(name.strip(), file) for name in header]
+    if ("id", "") not in columns:
+        raise InputError(Problem("CSV without an id column", _id_remedy(header), file, 1))
+    for column in columns:
+        if columns.count(column) > 1:
+            name = ".".join(filter(None, column))
+            raise InputError(Problem(f"two columns for {name!r}", "rename or remove one", file, 1))
+    return columns
+
+
+def _id_remedy(header: list[str]) -> str:
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        return "separate the columns by commas, and have one named id"
+    return "add one, with a different id in every row"
+
+
+def _column(name: str, file: str) -> Column:
+    if not name:
+        raise InputError(Problem("a column without a name", "name every column in the first row", file, 1))
+    if name in ("id", "expected_type"):
+        return name, ""
+    if name == "expected":
+        return "expected", "answer"
+    part, dot, key = name.partition(".")
+    if part not in _PARTS or not dot:
+        return "inputs", name
+    if not key:
+        raise InputError(Problem(f"column {name!r} names no key", f"write {name}KEY", file, 1))
+    return part, key
+
+
+def _case(cells: Iterable[tuple[Column, str]], file: str, line: int) -> dict[str, Any]:
+    case: dict[str, Any] = {"inputs": {}}
+    for (part, key), cell in cells:
+        if part == "inputs":
+            case["inputs"][key] = cell
+        elif key and cell:
+            case.setdefault(part, {})[key] = _entries(cell, file, line) if _is_list(part, key) else cell
+        elif part == "id" or cell:
+            case[part] = cell.strip()
+    return case
+
+
+def _is_list(part: str, key: str) -> bool:
+    return part == "expected" and key in _LIST_KEYS
+
+
+def _entries(cell: str, file: str, line: int) -> Any:
+    """`a|b` or a JSON list."""
+    if cell.lstrip().startswith("["):
+        return load_json(cell, file, first_line=line).value
+    return [entry.strip() for entry in cell.split("|") if entry.strip()]
+
 
 TASK_SUFFIXES = (".yaml", ".yml", ".json")
 EVALSET_SUFFIXES = (*TASK_SUFFIXES, ".jsonl", ".csv")
@@ -188,3 +282,66 @@ def _text_at(value: Any, *loc: str | int) -> str:
     for part in loc:
         value = value.get(part) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
+
+
+ROW_SUFFIXES = (".jsonl", ".csv")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its values by column, texts in Unicode's normal form C."""
+
+    line: int
+    values: dict[str, Any]
+
+
+def load_rows(path: Path, *, limit: int | None = None) -> list[Row]:
+    """The rows of a .jsonl or .csv file, the first `limit` of them; InputError when there is none."""
+    file = shown(path)
+    if path.suffix.lower() not in ROW_SUFFIXES:
+        raise InputError(Problem("not a file of rows", "give a .jsonl or .csv file", file))
+    text = read_text(path)
+    read = _csv_rows if path.suffix.lower() == ".csv" else _jsonl_rows
+    rows = [Row(line, _normal(values)) for line, values in islice(read(text, file), limit)]
+    if not rows:
+        raise InputError(Problem("holds no rows", "name a file that does", file))
+    return rows
+
+
+def columns_of(rows: Iterable[Row]) -> list[str]:
+    """Every column any row has, in order of appearance."""
+    return list(dict.fromkeys(column for row in rows for column in row.values))
+
+
+def _jsonl_rows(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    # Not splitlines(): it also splits at separators that may stand inside a JSON string.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            value = load_json(line, file, first_line=number).value
+            if not isinstance(value, dict):
+                remedy = 'write {"column": value, …} on every line'
+                raise InputError(Problem("a line that is not a JSON object", remedy, file, number))
+            yield number, value
+
+
+def _csv_rows(text: str, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    rows = csv_rows(text, file)
+    _, header = next(rows, (1, []))
+    columns = [name.strip() for name in header]
+    if not all(columns) or len(set(columns)) < len(columns):
+        remedy = "name every column in the first row, each by a name of its own"
+        raise InputError(Problem("a column without a name, or two of the same name", remedy, file, 1))
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            remedy = "put text that holds commas or quotes in double quotes"
+            raise InputError(Problem(f"{len(cells)} cells under {len(columns)} columns", remedy, file, line))
+        yield line, dict(zip(columns, cells, strict=True))
+
+
+def _normal(value: Any) -> Any:
+    """The same value with its texts composed: an accent may be written in two ways that look alike."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, dict):
+        return {unicodedata.normalize("NFC", key): _normal(part) for key, part in value.items()}
+    return [_normal(part) for part in value] if isinstance(value, list) else value

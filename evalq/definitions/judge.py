@@ -1,12 +1,112 @@
 """A judge: a model or any other system on trial, and how to reach it."""
 
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat
 
-from evalq.definitions.definition import is_unset
-from evalq.definitions.judged import Dollars, Judged, Price, Share
-from evalq.definitions.simulation import Latency, Misbehaviour, SimulatedJudge
+from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+
+
+def _decimal(value: object) -> object:
+    """Dollars are decimals from the text on: a float in YAML is read by its shortest form."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return value
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError("not a number of dollars; write a number such as 2.50") from None
+
+
+Dollars = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0)]
+
+
+class Price(Definition):
+    """Dollars per million tokens."""
+
+    input: Dollars
+    output: Dollars
+
+
+class Judged(Definition):
+    """A system on trial. Limits left out are not enforced unless the provider's own headers name them."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    price: Price | None = None
+    api_key_env: str | None = None
+    rpm: FiniteFloat | None = Field(default=None, gt=0)
+    input_tpm: int | None = Field(default=None, gt=0)
+    output_tpm: int | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, gt=0)
+
+    @property
+    def vendor(self) -> str:
+        """Whose model it is, for the same-provider flag on agreement."""
+        return self.provider  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def key_name(self) -> str | None:
+        """The environment variable that holds its key, if it needs one."""
+        return self.api_key_env
+
+    @property
+    def server(self) -> str:
+        """Which server it is on, where that is not implied by the provider."""
+        return ""
+
+    @property
+    def gate(self) -> str:
+        """The one limit all its calls share across the fleet: provider, key, server, model."""
+        parts = (self.provider, self.key_name or "-", self.server, self.model)  # type: ignore[attr-defined]
+        return "/".join(part for part in parts if part)
+
+
+class Latency(Definition):
+    """A log-normal latency by two of its quantiles, in milliseconds."""
+
+    p50: int = Field(default=300, ge=1)
+    p95: int = Field(default=900, ge=1)
+
+
+class Misbehaviour(Definition):
+    """Shares of calls that go wrong, each in its own way; drawn once per call in this order."""
+
+    empty: Share = 0.0
+    refused: Share = 0.0
+    malformed: Share = 0.0
+    truncated: Share = 0.0
+    slow: Share = 0.0
+    error: Share = 0.0
+
+
+class SimulatedJudge(Judged):
+    """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
+
+    `answers` are what it says to single cases, by their ids, whatever its accuracy. As a grader it may `echo`
+    all that it was shown before it says its own, and it may be held to a JSON schema (`structured`).
+    """
+
+    provider: Literal["simulated"]
+    model: str
+    family: str = "simulated"
+    accuracy: Share = 0.8
+    accuracy_by_stratum: dict[str, Share] = Field(default={})
+    shared_difficulty: Share = 0.45
+    family_likeness: Share = 0.15
+    latency_ms: Latency = Latency()
+    time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
+    misbehaviour: Misbehaviour = Misbehaviour()
+    answers: dict[str, str] = Field(default={})
+    echo: bool = Field(default=False, exclude_if=is_unset)
+    structured: bool = Field(default=False, exclude_if=is_unset)
+
+    @property
+    def vendor(self) -> str:
+        """The family it imitates stands in for the provider."""
+        return self.family
+
 
 __all__ = [
     "AnthropicJudge",

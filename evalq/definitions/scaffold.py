@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalq.definitions.definition import NAME_REMEDY, is_name, validate
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, shown
 from evalq.definitions.fit import check_fit
-from evalq.definitions.lookup import definition_files
+from evalq.definitions.project import definition_files
 from evalq.definitions.task import TaskConfig
-from evalq.definitions.validation import NAME_REMEDY, is_name, validate
 from evalq.definitions.writing import evalset_yaml
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem

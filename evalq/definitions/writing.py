@@ -12,7 +12,7 @@ import yaml
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, load_evalset, load_located, read_text, shown
 from evalq.definitions.located import check_size
-from evalq.definitions.lookup import definition_files
+from evalq.definitions.project import definition_files
 from evalq.definitions.yaml_text import FLOAT, INTEGER, NOT_FINITE, load_yaml
 from evalq.errors import InputError, Problem
 

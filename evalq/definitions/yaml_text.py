@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from evalq.definitions.located import Located, Tree, check_size, is_storable
+from evalq.definitions.located import Loc, Located, Tree, check_size, is_storable
 from evalq.errors import InputError, Problem
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is not in every build of PyYAML
@@ -118,3 +119,148 @@ def _line(exc: yaml.MarkedYAMLError) -> int:
 
 def _remedy(reason: str) -> str:
     return next((remedy for sign, remedy in _REMEDIES.items() if sign in reason), _USUAL_REMEDY)
+
+
+MAX_EXPANDED = 100_000
+MERGE_KEY = "<<"
+
+
+def load_anchored_yaml(
+    text: str, file: str, *, merges: bool = True, plain: Callable[[str], Any] = plain_value
+) -> Located:
+    """The one document in `text`, its aliases written out; a part's line is where its anchor stands.
+
+    Keys are text, as written. Without `merges` a `<<` is a key like any other, as in plain YAML 1.2.
+    """
+    expansion = _Expansion(Tree(file), plain)
+    for event in yaml_events(text, file):
+        expansion.take(event)
+    located = expansion.tree.located
+    has_merges = merges and any(MERGE_KEY in loc for loc in located.lines)
+    return _merged(located) if has_merges else located
+
+
+@dataclass
+class _Recording:
+    """What stands under an anchor, in the order it is written."""
+
+    anchor: str
+    events: list[yaml.Event] = field(default_factory=list)
+    depth: int = 0
+
+    def take(self, event: yaml.Event) -> bool:
+        """Add a part; True once the anchored value is whole."""
+        self.events.append(event)
+        self.depth += isinstance(event, yaml.CollectionStartEvent)
+        self.depth -= isinstance(event, yaml.CollectionEndEvent)
+        return self.depth == 0
+
+
+class _Expansion:
+    """Fills a tree, and plays what stands under an anchor again wherever an alias names it."""
+
+    def __init__(self, tree: Tree, plain: Callable[[str], Any]) -> None:
+        self.tree = tree
+        self._plain = plain
+        self._whole: dict[str, list[yaml.Event]] = {}
+        self._open: list[_Recording] = []
+        self._expanded = 0
+        self._line = 0  # of the part being read, not of what it plays again
+
+    def take(self, event: yaml.Event) -> None:
+        """Record and place one part as it is read."""
+        self._line = line_of_event(event)
+        is_value = isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        anchor = getattr(event, "anchor", None) if is_value else None
+        if anchor is not None:
+            self._open.append(_Recording(anchor))
+        self._place(event)
+        if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+            self._record(event)
+
+    def _record(self, event: yaml.Event) -> None:
+        ended = [recording for recording in self._open if recording.take(event)]
+        for recording in ended:
+            self._whole[recording.anchor] = recording.events
+            self._open.remove(recording)
+
+    def _place(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            self._expand(event)
+        else:
+            take_event(self.tree, event, _as_written if self.tree.awaits_key else self._plain)
+
+    def _expand(self, alias: yaml.AliasEvent) -> None:
+        if any(recording.anchor == alias.anchor for recording in self._open):
+            message = f"alias '*{alias.anchor}' stands inside its own anchor"
+            self.tree.refuse(message, "write the value out", self._line)
+        if alias.anchor not in self._whole:
+            remedy = f"write '&{alias.anchor}' before the value it means, or put the text in quotes"
+            self.tree.refuse(f"alias '*{alias.anchor}' names no anchor", remedy, self._line)
+        for event in self._whole[alias.anchor]:
+            self._expanded += 1
+            if self._expanded > MAX_EXPANDED:
+                message = f"aliases that expand to more than {MAX_EXPANDED:,} values"
+                self.tree.refuse(message, "write the values out, or use fewer aliases", self._line)
+            self._place(event)
+
+
+def _as_written(text: str) -> str:
+    return text
+
+
+def _merged(located: Located) -> Located:
+    lines: dict[Loc, int] = {}
+    value = _merge(located, located.value, _Place((), ()), lines)
+    return Located(value, lines, located.file)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a part was written, and where it is after merging."""
+
+    old: Loc
+    new: Loc
+
+    def down(self, key: str | int) -> "_Place":
+        return _Place((*self.old, key), (*self.new, key))
+
+
+def _merge(located: Located, value: Any, place: _Place, lines: dict[Loc, int]) -> Any:
+    """The value with every mapping under a `<<` laid beneath the keys beside it."""
+    lines[place.new] = located.line_of(place.old)
+    if isinstance(value, list):
+        return [_merge(located, item, place.down(i), lines) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for key, child, old in _entries(located, value, place.old):
+        if key not in result:
+            result[key] = _merge(located, child, _Place(old, (*place.new, key)), lines)
+    return {key: result[key] for key in _order(value, result)}
+
+
+def _entries(located: Located, mapping: dict[str, Any], loc: Loc) -> Iterator[tuple[str, Any, Loc]]:
+    """The mapping's own entries, then those merged into it: whoever comes first counts."""
+    yield from ((key, child, (*loc, key)) for key, child in mapping.items() if key != MERGE_KEY)
+    if MERGE_KEY not in mapping:
+        return
+    merged, place = mapping[MERGE_KEY], (*loc, MERGE_KEY)
+    sources = [(merged, place)]
+    if isinstance(merged, list):
+        sources = [(item, (*place, i)) for i, item in enumerate(merged)]
+    for source, where in sources:
+        if not isinstance(source, dict):
+            remedy = "give '<<' an alias of a mapping, or a list of such"
+            raise InputError(located.problem(where, "a merge key without a mapping", remedy))
+        yield from _entries(located, source, where)
+
+
+def _order(mapping: dict[str, Any], result: dict[str, Any]) -> Iterator[str]:
+    """Merged keys stand where the merge key stood."""
+    own = [key for key in mapping if key != MERGE_KEY]
+    for key in mapping:
+        if key == MERGE_KEY:
+            yield from (name for name in result if name not in own)
+        else:
+            yield key

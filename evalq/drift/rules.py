@@ -2,21 +2,119 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 
-from evalq.drift.power import (
-    CONFIRM_P,
-    CONFIRM_RUNS,
-    Habit,
-    smallest_confirmed_drop,
-    smallest_seed_drop,
-    smallest_sequential_drop,
+from evalq.stats import (
+    DriftEvidence,
+    confirm_test,
+    drift_exact_paired,
+    drift_seed_rule,
+    e_detector,
+    mde_paired,
 )
-from evalq.stats import DriftEvidence, confirm_test, drift_exact_paired, drift_seed_rule, e_detector
+
+POWER = 0.8
+SEED_DROP = 0.05
+CONFIRM_P = 0.01
+CONFIRM_RUNS = 4
+
+_TOSS = 1.0  # an alpha of one adds nothing: the seed rule trips by a fixed number of points, at no level
+_MEDIAN_OF_4 = 0.298  # variance of the median of four runs, in variances of one
+_LOWEST = -12.0  # no check is that sure, and floats near one end there
+_TIMES = 40
+
+
+@dataclass(frozen=True)
+class Habit:
+    """How often each case passed, out of how many answers: what its own variance is guessed from.
+
+    One imaginary answer, half passed, keeps a case that always passed from counting as certain.
+    """
+
+    passes: Sequence[int]
+    answers: int
+
+    @cached_property
+    def rate(self) -> float:
+        """The chance of a pass, over all cases."""
+        return math.fsum(chance * n for chance, n in self._chances) / len(self.passes)
+
+    def variance(self, drop: float = 0.0) -> float:
+        """Of one answer within its case, after a drop that takes the same share of every case's chance."""
+        left = max(0.0, 1 - drop / self.rate)
+        return math.fsum(n * p * left * (1 - p * left) for p, n in self._chances) / len(self.passes)
+
+    @cached_property
+    def _chances(self) -> list[tuple[float, int]]:
+        """Each chance that occurs, and how many cases have it: few, however many cases there are."""
+        return [((passed + 0.5) / (self.answers + 1), n) for passed, n in Counter(self.passes).items()]
+
+
+def smallest_seed_drop(habit: Habit, power: float = POWER) -> float | None:
+    """For the seed rule: five points, and as much more as one run's luck may hide."""
+    n, before = len(habit.passes), _MEDIAN_OF_4 * habit.variance()
+    return _smallest(
+        habit, lambda drop: SEED_DROP + mde_paired(n, habit.variance(drop) + before, _TOSS, power)
+    )
+
+
+def smallest_confirmed_drop(habit: Habit) -> float | None:
+    """For the seed rule followed by fresh repeats: either stage may miss it, so each is asked for √0.8."""
+    each = math.sqrt(POWER)
+    tripped = smallest_seed_drop(habit, each)
+    confirmed = _smallest(
+        habit,
+        lambda drop: mde_paired(
+            len(habit.passes),
+            (habit.variance(drop) + habit.variance()) / CONFIRM_RUNS,
+            2 * CONFIRM_P,  # one-sided
+            each,
+        ),
+    )
+    return None if tripped is None or confirmed is None else max(tripped, confirmed)
+
+
+def smallest_sequential_drop(habit: Habit, evidence: DriftEvidence) -> float | None:
+    """For the detector: the drop that takes it from where it stood to its alert within this one check."""
+    alpha = min(1.0, 2 * _alerting_p(evidence.level))
+    return _smallest(
+        habit,
+        lambda drop: mde_paired(
+            len(habit.passes), habit.variance(drop) + habit.variance() / habit.answers, alpha, POWER
+        ),
+    )
+
+
+def _smallest(habit: Habit, needed: Callable[[float], float]) -> float | None:
+    """The drop that needs no more than itself; None when even a fall to nothing would need more.
+
+    A drop adds variance of its own, so what is needed depends on it: found by halving.
+    """
+    low, high = 0.0, habit.rate
+    if needed(high) > high:
+        return None
+    for _ in range(_TIMES):
+        middle = (low + high) / 2
+        low, high = (low, middle) if needed(middle) <= middle else (middle, high)
+    return high
+
+
+@cache
+def _alerting_p(level: float) -> float:
+    """The largest p that takes the detector from this level to its alert, on a logarithmic scale."""
+    low, high = _LOWEST, 0.0
+    for _ in range(_TIMES):
+        middle = (low + high) / 2
+        is_alert = e_detector([10**middle], DriftEvidence(level)).alerted
+        low, high = (middle, high) if is_alert else (low, middle)
+    return float(10**low)
+
 
 Rule = Literal["seed", "confirm", "sequential"]
 CheckVerdict = Literal["ok", "watch", "alert", "inconclusive"]
@@ -163,3 +261,55 @@ def _drop(before: float, now: float) -> dict[str, float]:
 
 def _points(share: float | None) -> float | None:
     return None if share is None or math.isnan(share) else round(100 * share, 2)
+
+
+_NOTABLE = 1.25
+"""A quarter more, or as much less: below that it is the time of day."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run's: the model names the provider reported, median latency, dollars a case."""
+
+    models: tuple[str, ...]
+    p50_latency_ms: float | None
+    cost_per_case_usd: float | None
+
+
+def compare_traces(before: Sequence[Trace], now: Trace | None) -> dict[str, Any]:
+    """Both sides as numbers, and in words what is notable; nothing without both sides."""
+    if now is None or not before:
+        return {}
+    known = sorted({model for trace in before for model in trace.models})
+    numbers = {
+        name: {"from": _median([getattr(trace, name) for trace in before]), "to": getattr(now, name)}
+        for name in ("p50_latency_ms", "cost_per_case_usd")
+    }
+    return {
+        "models": {"from": known, "to": sorted(now.models)},
+        **numbers,
+        "notes": [
+            *_new_models(known, now.models),
+            *_notable("p50 latency", numbers["p50_latency_ms"], "{:.0f} ms"),
+            *_notable("cost per case", numbers["cost_per_case_usd"], "${:.6f}"),
+        ],
+    }
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _new_models(known: Sequence[str], now: Sequence[str]) -> list[str]:
+    new = sorted(set(now) - set(known))
+    return [f"model version {', '.join(known)} → {', '.join(new)}"] if new and known else []
+
+
+def _notable(name: str, change: dict[str, float | None], form: str) -> list[str]:
+    before, now = change["from"], change["to"]
+    if before is None or now is None or before == now:
+        return []
+    if before and 1 / _NOTABLE < now / before < _NOTABLE:
+        return []
+    return [f"{name} {form.format(before)} → {form.format(now)}"]

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from evalq.definitions.graders.model_graders import PairwiseGrader, PreferenceExample
+from evalq.definitions.graders.model import PairwiseGrader, PreferenceExample
 from evalq.errors import UngradableAnswer
-from evalq.grading.fence import refuse_unfit
-from evalq.grading.grader_prompt import Brief, Shown, examples_text, grader_prompt
-from evalq.grading.panel import Opinion, decide, hear
+from evalq.grading.grader import Bench, Mark, Subject
+from evalq.grading.model_graders import Opinion, decide, hear
+from evalq.grading.prompts import Brief, Shown, examples_text, grader_prompt, refuse_unfit
 from evalq.grading.replies import Reply, preference_form
-from evalq.grading.subject import Bench, Mark, Subject
 from evalq.records import Prompt
 
 _ASK = "Which of the answers A and B is better by the rubric? TIE if neither is. Their order means nothing."

@@ -10,11 +10,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import FormatError, ValidationError, best_match
 from jsonschema.validators import extend
 
-from evalq.definitions.json_schemas import Schema, registry_of, undialected
+from evalq.definitions.json_queries import Schema, registry_of, undialected
 from evalq.errors import UngradableAnswer
-from evalq.grading.recognition import FORMATS
-from evalq.grading.search import Search
-from evalq.grading.words import shown
+from evalq.grading.reading import FORMATS, Search, shown
 
 TIME_LIMIT_S = 1.5
 """Of processor time: enough for a megabyte of JSON and an ordinary schema."""

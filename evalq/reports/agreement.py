@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evalq.reports.canvas import PROBLEM, QUIET, Canvas, Column, first_fitting, lay_out
 from evalq.reports.notes import flag_text, interval_text, kappa_text
 from evalq.reports.plain import EMPTY, joined
-from evalq.reports.text import NOTHING
+from evalq.reports.text import NOTHING, PROBLEM, QUIET, Canvas, Column, first_fitting, lay_out
 from evalq.results import Agreement
 
 GAP = 2

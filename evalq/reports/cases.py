@@ -11,8 +11,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 from evalq.records import Verdict
-from evalq.reports.canvas import GOOD, PROBLEM, QUIET, Canvas, Column, first_fitting, lay_out, total_width
-from evalq.reports.text import latency, money, one_line
+from evalq.reports.text import (
+    GOOD,
+    PROBLEM,
+    QUIET,
+    Canvas,
+    Column,
+    first_fitting,
+    latency,
+    lay_out,
+    money,
+    one_line,
+    total_width,
+)
 
 GAP = 2
 INPUT_WIDTH, NARROWEST_INPUT = 80, 20

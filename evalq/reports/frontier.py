@@ -5,9 +5,22 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evalq.portfolio_result import LeftOut, Offer, PortfolioResult
-from evalq.reports.canvas import GOOD, PROBLEM, QUIET, Canvas, Column, first_fitting, lay_out
-from evalq.reports.text import money, percent, span
+from evalq.reports.plain import EMPTY
+from evalq.reports.text import (
+    GOOD,
+    PROBLEM,
+    QUIET,
+    Canvas,
+    Column,
+    first_fitting,
+    lay_out,
+    money,
+    one_line,
+    percent,
+    span,
+    to_ascii,
+)
+from evalq.results import BakeOffResult, LeftOut, Offer, PortfolioResult
 
 GAP = 2
 LEGEND = "● on the frontier: no other judge is as cheap and as good   = not separable from a cheaper one"
@@ -90,3 +103,56 @@ def _closing(result: PortfolioResult, canvas: Canvas) -> Iterator[RenderableType
     yield from (canvas.text(f"! {left_out(each)}", PROBLEM) for each in result.frontier.excluded)
     yield from (canvas.text(f"! {warning}", PROBLEM) for warning in result.warnings)
     yield canvas.text(f"$ {dollars(result)}")
+
+
+OVERALL = "overall"
+COLUMNS = (
+    "task",
+    "judge",
+    "pass_pct",
+    "ci_low",
+    "ci_high",
+    "usd_per_case",
+    "n",
+    "on_frontier",
+    "dominated_by",
+    "not_separable_from",
+)
+
+
+def plain_heading(result: BakeOffResult) -> str:
+    """A commented line above a task's own table: whose it is."""
+    return _joined(["# bake-off", str(result.id), result.task, result.eval_set])
+
+
+def render_plain_frontier(result: PortfolioResult) -> str:
+    """The offers for cut, awk and sort; shares in percent, `-` where there is nothing to say."""
+    named = [(task, offers) for task, offers in result.frontier.per_task.items()]
+    if len(named) > 1:
+        named.append((OVERALL, result.frontier.overall))
+    rows = [_row(task, offer) for task, offers in named for offer in offers]
+    return "\n".join(_joined(fields) for fields in [COLUMNS, *rows, *_remarks(result)])
+
+
+def _row(task: str, offer: Offer) -> Sequence[str]:
+    shares = [f"{share * 100:.1f}" for share in (offer.accuracy, offer.ci_low, offer.ci_high)]
+    return [
+        task,
+        offer.judge,
+        *shares,
+        money(offer.usd_per_case, places=4),
+        str(offer.n),
+        "yes" if offer.on_frontier else "no",
+        offer.dominated_by or EMPTY,
+        ",".join(offer.not_separable_from) or EMPTY,
+    ]
+
+
+def _remarks(result: PortfolioResult) -> Iterator[Sequence[str]]:
+    yield from (("# excluded", left_out(each)) for each in result.frontier.excluded)
+    yield from (("# warning", to_ascii(warning)) for warning in result.warnings)
+    yield ("# cost", dollars(result))
+
+
+def _joined(fields: Sequence[str]) -> str:
+    return "\t".join(one_line(field) for field in fields)

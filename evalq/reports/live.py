@@ -8,10 +8,8 @@ from typing import Literal, Protocol, Self, TextIO, assert_never
 from rich.console import Console
 from rich.live import Live
 
-from evalq.reports.canvas import Canvas
-from evalq.reports.frame import Frame
-from evalq.reports.pace import Pace
-from evalq.reports.text import money, one_line
+from evalq.reports.live_frame import Frame, Pace
+from evalq.reports.text import Canvas, money, one_line
 from evalq.results import Progress
 
 Display = Literal["auto", "rich", "plain", "none"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from evalq.reports.standing import Standing, standings
+from evalq.reports.ranking import Standing, standings
 from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 

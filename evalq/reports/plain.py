@@ -13,9 +13,7 @@ from evalq.reports.notes import (
     problem_notes,
     tie_notes,
 )
-from evalq.reports.ranking import cost_per_answer
-from evalq.reports.standing import Lead, Standing, standings
-from evalq.reports.strata import micro
+from evalq.reports.ranking import Lead, Standing, cost_per_answer, micro, standings
 from evalq.reports.text import one_line, to_ascii
 from evalq.results import BakeOffResult, PassK, Rate, RunResult
 

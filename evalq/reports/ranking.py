@@ -1,14 +1,86 @@
 """The ranking table: one unwrapped row per judge, with as many columns as the terminal has room for."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from evalq.reports.bars import interval_bar
-from evalq.reports.canvas import GOOD, PROBLEM, Canvas, Column, first_fitting, lay_out, total_width
-from evalq.reports.standing import Lead, Standing, standings
-from evalq.reports.text import NOTHING, latency, money, percent, points, span
-from evalq.results import BakeOffResult, RunResult
+from evalq.reports.text import (
+    GOOD,
+    NOTHING,
+    PROBLEM,
+    QUIET,
+    Canvas,
+    Column,
+    first_fitting,
+    interval_bar,
+    latency,
+    lay_out,
+    money,
+    percent,
+    points,
+    span,
+    total_width,
+)
+from evalq.results import FEW_CASES, BakeOffResult, Comparison, Rate, RunResult
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A judge minus the first judge, on the cases both have a verdict for."""
+
+    diff: float
+    low: float
+    high: float
+    n: int
+    separable: bool
+    p_holm: float = 1.0
+    cases_needed: int | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One judge's place: no rank without a verdict, no lead for the first itself or an unmatched pair."""
+
+    rank: int | None
+    run: RunResult
+    lead: Lead | None
+
+    @property
+    def is_tied(self) -> bool:
+        """True when the paired test cannot tell it from the first."""
+        return self.lead is not None and not self.lead.separable
+
+
+def standings(result: BakeOffResult) -> tuple[Standing, ...]:
+    """Every run in the order it came: ranked ones first, excluded ones last."""
+    ranked = [run for run in result.runs if run.excluded is None and run.accuracy is not None]
+    ranks = {run.judge: place for place, run in enumerate(ranked, start=1)}
+    leads = _leads(result.comparisons, ranked[0].judge) if ranked else {}
+    return tuple(
+        Standing(
+            rank=ranks.get(run.judge), run=run, lead=leads.get(run.judge) if run.judge in ranks else None
+        )
+        for run in result.runs
+    )
+
+
+def _leads(comparisons: tuple[Comparison, ...], first: str) -> dict[str, Lead]:
+    return {
+        (pair.b if pair.a == first else pair.a): _seen_from(pair, first)
+        for pair in comparisons
+        if first in (pair.a, pair.b)
+    }
+
+
+def _seen_from(pair: Comparison, first: str) -> Lead:
+    """The pair as other minus first, whichever way round it was stored."""
+    tested = (pair.n, pair.separable, pair.p_holm, pair.cases_needed)
+    if pair.b == first:
+        return Lead(pair.diff, pair.ci_low, pair.ci_high, *tested)
+    return Lead(-pair.diff, -pair.ci_high, -pair.ci_low, *tested)
+
 
 P_FROM, BAR_FROM, P95_FROM = 112, 100, 80
 NARROWEST_BAR, WIDEST_BAR = 10, 24
@@ -143,3 +215,63 @@ def _p_text(each: Standing) -> str:
     if each.lead is None or not each.lead.n:
         return NOTHING
     return "<0.001" if each.lead.p_holm < 0.001 else f"{each.lead.p_holm:.3f}"
+
+
+GAP = 2
+
+
+def render_strata(result: BakeOffResult, *, width: int, ascii_only: bool = False) -> RenderableType:
+    """Judges by strata, pass % [95% CI] n in each cell; as many blocks as the width makes necessary."""
+    canvas = Canvas(width, ascii_only)
+    runs = [run for run in result.runs if run.per_stratum and run.excluded is None]
+    strata = list(dict.fromkeys(stratum for run in runs for stratum in run.per_stratum))
+    if not strata:
+        return canvas.text("no strata: the evalset's cases have none", QUIET)
+    judge = Column(canvas.text("judge"), tuple(canvas.cell(run.judge) for run in runs))
+    columns = [*_stratum_columns(strata, runs, canvas), *_mean_columns(runs, canvas)]
+    blocks = [lay_out([judge, *block], canvas, gap=GAP) for block in _blocks(judge, columns, canvas)]
+    legend = (
+        f"pass % [95% CI] n   ! n under {FEW_CASES}: do not read   micro: all cases   macro: mean of strata"
+    )
+    return Group(*(part for block in blocks for part in (block, Text())), canvas.text(legend, QUIET))
+
+
+def _stratum_columns(strata: Sequence[str], runs: Sequence[RunResult], canvas: Canvas) -> Iterator[Column]:
+    for stratum in strata:
+        yield _column(stratum, [run.per_stratum.get(stratum) for run in runs], canvas)
+
+
+def _mean_columns(runs: Sequence[RunResult], canvas: Canvas) -> Iterator[Column]:
+    of_run: dict[str, Callable[[RunResult], Rate | None]] = {"micro": micro, "macro": lambda run: run.macro}
+    for title, mean in of_run.items():
+        yield _column(title, [mean(run) for run in runs], canvas)
+
+
+def micro(run: RunResult) -> Rate:
+    """The rate over all cases, as a cell beside those of the strata."""
+    n_cases = run.macro.n if run.macro else run.n_graded
+    return Rate(n_cases, run.accuracy, run.ci_low, run.ci_high, run.ci_method)
+
+
+def _column(title: str, rates: Sequence[Rate | None], canvas: Canvas) -> Column:
+    cells = tuple(canvas.cell(_share(rate), PROBLEM if rate and rate.few else "") for rate in rates)
+    return Column(canvas.cell(title), cells, right=True)
+
+
+def _share(rate: Rate | None) -> str:
+    """94 [74–99] 18; a mark, not only a colour, where n is too small to read anything into."""
+    if rate is None or rate.accuracy is None:
+        return "n/a"
+    ends = span(rate.ci_low, rate.ci_high, rate.n)
+    return f"{rate.accuracy * 100:.0f} [{ends}] {rate.n}" + ("!" if rate.few else "")
+
+
+def _blocks(judge: Column, columns: Sequence[Column], canvas: Canvas) -> Iterator[list[Column]]:
+    """The columns in runs that fit beside the judges' names, each at least one column wide."""
+    block: list[Column] = []
+    for column in columns:
+        if block and total_width([judge, *block, column], GAP) > canvas.width:
+            yield block
+            block = []
+        block.append(column)
+    yield block

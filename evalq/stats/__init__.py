@@ -5,7 +5,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalq.stats.agreement import Kappa, cohen_kappa, kappa_matrix
+    from evalq.stats.agreement import Kappa, cohen_kappa, fleiss_kappa, kappa_matrix, krippendorff_alpha
     from evalq.stats.calibration import (
         CorrectedRate,
         PpiMean,
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         ppi_mean,
         rogan_gladen,
     )
-    from evalq.stats.clusters import clustered_se
     from evalq.stats.comparison import (
         PairCounts,
         PairedDifference,
@@ -26,22 +25,39 @@ if TYPE_CHECKING:
         paired_counts,
         tango,
     )
-    from evalq.stats.drift import DriftEvidence, confirm_test, drift_exact_paired, drift_seed_rule, e_detector
-    from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
-    from evalq.stats.means import bca_ci, mean_ci
+    from evalq.stats.drift import (
+        DriftEvidence,
+        bernoulli_cs,
+        confirm_test,
+        drift_exact_paired,
+        drift_seed_rule,
+        e_detector,
+        sign_evalue,
+    )
+    from evalq.stats.intervals import (
+        Interval,
+        bca_ci,
+        beta_interval,
+        bootstrap_ci,
+        clopper_pearson,
+        clustered_se,
+        latency_quantile,
+        mean_ci,
+        wilson,
+    )
     from evalq.stats.passk import (
+        StratumRate,
         SuiteMean,
+        macro_rate,
         pass_at_k,
         pass_hat_k,
         pass_hat_k_unbiased,
+        pass_rate,
+        per_stratum,
         suite_mean,
         suite_pass_at_k,
     )
-    from evalq.stats.quantiles import latency_quantile
-    from evalq.stats.racing import bernoulli_cs, sign_evalue
-    from evalq.stats.raters import fleiss_kappa, krippendorff_alpha
-    from evalq.stats.retrieval import hit_at_k, mrr
-    from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
+    from evalq.stats.ranking import hit_at_k, mrr
 
 __all__ = [
     "CorrectedRate",

@@ -68,3 +68,15 @@ def keep(tx: Connection, one: Baseline) -> None:
 def note(tx: Connection, one: Comparison) -> None:
     """Count how a comparison went."""
     tx.run("note_comparison", **vars(one))
+
+
+SCHEMA = "evalq.alert/1"
+
+
+def raise_alert(tx: Connection, *, key: str, text: str, document: dict[str, Any]) -> bool:
+    """Keep an alert for delivery; False when the event that `key` names was raised before.
+
+    Where it goes is decided by whoever delivers: only that process knows the channels and their secrets.
+    """
+    full = {"schema": SCHEMA, "key": key, **document}
+    return tx.row("add_alert", key=key, text=text, document=json.dumps(full, default=str)) is not None

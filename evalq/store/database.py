@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, LiteralString, TypeVar, cast
@@ -13,6 +14,7 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from evalq.definitions.shipped import shipped_path
 from evalq.errors import Unreachable
 
 Row = dict[str, Any]
@@ -25,8 +27,9 @@ _NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 @cache
 def named_queries() -> dict[str, LiteralString]:
-    """Every statement of queries.sql by its name."""
-    text = (Path(__file__).parent.parent / "queries.sql").read_text("utf-8")
+    """Every statement of queries/*.sql by its name."""
+    files = sorted((Path(__file__).parent / "queries").glob("*.sql"))
+    text = "\n".join(path.read_text("utf-8") for path in files)
     parts = _NAME_LINE.split(text)[1:]
     assert len(set(parts[::2])) == len(parts[::2]), "two queries have one name"
     return {
@@ -138,3 +141,71 @@ def reachable() -> Iterator[None]:
     except (psycopg.OperationalError, PoolTimeout) as exc:
         reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
         raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc
+
+
+@dataclass(frozen=True)
+class SchemaFile:
+    """One numbered file of `schema/`."""
+
+    version: int
+    name: str
+    path: Path
+
+    @property
+    def sql(self) -> str:
+        """Its text."""
+        return self.path.read_text("utf-8")
+
+
+def schema_files() -> list[SchemaFile]:
+    """The shipped files in order."""
+    paths = sorted(shipped_path("schema").glob("[0-9]*.sql"))
+    return [SchemaFile(int(path.name.split("_")[0]), path.stem, path) for path in paths]
+
+
+@cache
+def known_version() -> int:
+    """The version this program was written for."""
+    return schema_files()[-1].version
+
+
+def apply_schema(db: Database) -> list[SchemaFile]:
+    """Apply what is missing under a lock; return what was applied."""
+    with db.transaction() as tx:
+        tx.row("lock_schema")
+        tx.run("create_schema_versions")
+        missing = [file for file in schema_files() if file.version > _version(tx)]
+        for file in missing:
+            tx.script(file.sql)
+            tx.run("note_schema_version", version=file.version, name=file.name)
+    return missing
+
+
+def applied_version(db: Database) -> int:
+    """The newest version applied, 0 for a database without schema."""
+    try:
+        with db.connection() as connection:
+            return _version(connection)
+    except psycopg.errors.UndefinedTable:
+        return 0
+
+
+def is_known_schema(db: Database) -> bool:
+    """Whether the database has the schema this program was written for."""
+    return applied_version(db) == known_version()
+
+
+def require_schema(db: Database) -> None:
+    """Refuse a database whose schema is not the one this program was written for."""
+    have, want = applied_version(db), known_version()
+    if have < want:
+        raise Unreachable(
+            f"the database has schema version {have}, this evalq needs {want}; run `evalq schema apply`"
+        )
+    if have > want:
+        raise Unreachable(f"the database has schema version {have}, this evalq knows {want}; upgrade evalq")
+
+
+def _version(connection: Connection) -> int:
+    row = connection.row("schema_version")
+    return (row and row["version"]) or 0

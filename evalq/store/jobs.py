@@ -9,8 +9,7 @@ from uuid import UUID
 
 from evalq.definitions.evalset import EvalCase
 from evalq.records import Completion, Grade, Outcome, ToolCall, Usage
-from evalq.store.database import Connection, Database, Row
-from evalq.store.schema import known_version
+from evalq.store.database import Connection, Database, Row, known_version
 
 log = logging.getLogger(__name__)
 

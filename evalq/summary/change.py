@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from evalq.evidence import OutcomeRow
+from evalq.records import OutcomeRow
 from evalq.results import RunResult
 from evalq.stats.comparison import cases_needed
-from evalq.stats.means import mean_ci
-from evalq.summary.differences import ALPHA, Difference, differences
-from evalq.summary.votes import shares
+from evalq.stats.intervals import mean_ci
+from evalq.summary.comparisons import ALPHA, Difference, differences
+from evalq.summary.summarise import shares
 
 SCHEMA = "evalq.compare/1"
 

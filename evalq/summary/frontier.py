@@ -7,10 +7,9 @@ from decimal import Decimal
 from itertools import combinations
 from statistics import NormalDist
 
-from evalq.portfolio_result import Frontier, LeftOut, Offer, OverallComparison
-from evalq.results import BakeOffResult, Comparison, RunResult
+from evalq.results import BakeOffResult, Comparison, Frontier, LeftOut, Offer, OverallComparison, RunResult
 from evalq.stats.comparison import holm
-from evalq.summary.pairs import ALPHA
+from evalq.summary.comparisons import ALPHA
 
 OVERALL_METHOD = "mover_of_tasks"
 """The interval of a mean over tasks: see `mean_interval`."""

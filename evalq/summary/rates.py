@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from evalq.evidence import OutcomeRow
+from evalq.records import OutcomeRow
 from evalq.results import CiMethod, Rate
 from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
 

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from evalq.definitions.json_text import load_json
+from evalq.definitions.located import load_json
 from evalq.errors import EvalqError, InputError, Refused, Unreachable
-from evalq.reviewing import Given, next_item, rate, status, undo
-from evalq.reviewing.rating import find_item
+from evalq.review import Given, next_item, rate, status, undo
+from evalq.review.ratings import find_item
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from forks import Forked, Forks
 
-from evalq.embedded import attach, stop_engines
-from evalq.embedded.processes import wait_until
+from evalq.engines import attach, stop_engines
+from evalq.engines.processes import wait_until
 
 PATIENCE_S = 90
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 # Every answer is fifty tokens long, as long as it may be, at a thousandth of a dollar each: a nickel a call.
 TASK = """\

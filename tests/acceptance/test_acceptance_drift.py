@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from evalq.embedded import attach
-from evalq.embedded.processes import wait_until
+from evalq.engines import attach
+from evalq.engines.processes import wait_until
 
 PATIENCE_S = 120
 

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from evalq.embedded import attach
-from evalq.embedded.processes import wait_until
+from evalq.engines import attach
+from evalq.engines.processes import wait_until
 
 TASK = ("bake-off", "--task", "knowledge_audit", "--eval-set", "dev-93", "--scorer", "strict_substring")
 COMMAND = (*TASK, "--judges", "good,poor")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalq.embedded import describe
-from evalq.embedded.processes import wait_until
+from evalq.engines import describe
+from evalq.engines.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-40", "--judges", "slow", "--display", "plain")
 TWICE = "SELECT job_id FROM call_journal WHERE purpose = 'answer' GROUP BY job_id HAVING count(*) > 1"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from evalq.embedded import attach
-from evalq.embedded.processes import wait_until
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines import attach
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 RPM = 300
 PER_S, BURST_S = RPM / 60, 1.0

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.summary.grading import panel_agreement, position_bias
+from evalq.summary.warnings import panel_agreement, position_bias
 
 SETTINGS = """\
   ga: {provider: simulated, model: ga, accuracy: 1, time_scale: 0, echo: true, price: {input: 1, output: 5}}

@@ -10,8 +10,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from evalq.embedded.processes import wait_until
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 TASK = """\
 name: capitals

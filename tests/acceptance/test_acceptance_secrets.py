@@ -16,9 +16,9 @@ from urllib.request import Request, urlopen
 import pytest
 import redis
 
-from evalq.embedded import Engines, attach
-from evalq.embedded.processes import wait_until
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines import Engines, attach
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 # Every key has both: a part of one would be noticed too.
 KEY_MARKS = ("sk-canary", "5f3a9e17c2")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalq.embedded.processes import wait_until
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
 
 # One call at a time, a second each: whoever steers comes in time, and what is in flight is soon home.
 UNHURRIED = {"latency_ms": 1000}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from evalq.importers.suite_reports import report_schema
+from evalq.formats.suite.load import report_schema
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/suite"
 SETTINGS = """\

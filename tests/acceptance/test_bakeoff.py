@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from evalq.embedded.processes import wait_until
+from evalq.engines.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-12", "--judges", "good,poor")
 

@@ -68,7 +68,12 @@ def evalq(python: Path, tmp_path: Path) -> Run:
 def test_every_shipped_file_is_in_the_wheel(wheel: Path) -> None:
     files = [path for name in SHIPPED for path in (ROOT / name).rglob("*") if path.is_file()]
     wanted = {f"evalq/shipped/{path.relative_to(ROOT).as_posix()}" for path in files}
-    wanted |= {"evalq/judges.yaml", "evalq/queries.sql", "evalq/py.typed", "workers/jobs.py"}
+    wanted |= {
+        "evalq/definitions/judges.yaml",
+        "evalq/store/queries/all.sql",
+        "evalq/py.typed",
+        "workers/jobs.py",
+    }
     with zipfile.ZipFile(wheel) as archive:
         assert wanted - set(archive.namelist()) == set()
 
@@ -131,5 +136,5 @@ def test_the_schema_is_found(evalq: Run) -> None:
 def test_the_queries_and_the_notes_are_found(evalq: Run) -> None:
     queries = "from evalq.store.database import named_queries; print(len(named_queries()))"
     assert int(evalq("-c", queries, program="python").stdout) > 20
-    notes = "from evalq.retriever import retrieve; print(retrieve({'query': 'Oma Hilde'}))"
+    notes = "from evalq.calling.providers.retriever import retrieve; print(retrieve({'query': 'Oma Hilde'}))"
     assert "note-003" in evalq("-c", notes, program="python").stdout

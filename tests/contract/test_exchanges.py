@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from evalq.calling.providers import connect
 from evalq.definitions.judge import HttpJudge, JudgeConfig
 from evalq.errors import ProviderFault
-from evalq.providers import connect
 from evalq.records import About, Prompt
 
 TOKEN = "s3cret-token"

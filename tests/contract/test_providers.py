@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from evalq.calling.providers import Adapter, connect
 from evalq.definitions.judge import JudgeConfig
+from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import ProviderFault
-from evalq.providers import Adapter, connect
 from evalq.records import About, Completion, Prompt
-from evalq.simulator.process import Simulator, running_simulator
 
 KEY = "sk-canary-5f3a9e17c2"
 CANARY = "zanzibar-canary-prompt-41"
@@ -282,7 +282,7 @@ def test_no_sdk_is_imported_before_a_judge_needs_it() -> None:
         "import sys\n"
         "from importlib import import_module\n"
         "for name in ('anthropic', 'openai', 'google', 'http'):\n"
-        "    import_module(f'evalq.providers.{name}')\n"
+        "    import_module(f'evalq.calling.providers.{name}')\n"
         "print([m for m in ('anthropic', 'openai', 'google.genai', 'jsonpath_ng') if m in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from evalq.calling.providers import connect
+from evalq.calling.providers.transport import client
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import ProviderFault
-from evalq.providers import connect
-from evalq.providers.transport import client
 from evalq.records import About, Completion, Prompt
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "additionalProperties": False}

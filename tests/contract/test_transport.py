@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from evalq.providers.transport import AnswerTooLarge, NeverConnects, client
+from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects, client
 
 Handler = Callable[[socket.socket], object]
 Serve = Callable[[Handler], str]

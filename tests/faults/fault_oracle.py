@@ -7,7 +7,7 @@ from typing import Any
 
 from fault_scene import PRICE, Scene
 
-from evalq.conclusion import result_of
+from evalq.bakeoff.conclude import result_of
 from evalq.store.database import Database
 
 _OPEN_ENDS = "('paused', 'capped', 'cancelled')"

@@ -18,19 +18,18 @@ import redis
 from fault_witness import REPEATED, WITNESS
 from forks import Forked, Forks
 
-from evalq import enqueue
-from evalq.bakeoff import Request, prepare
-from evalq.broker import Broker, make_app
-from evalq.embedded import Engines, attach, describe
-from evalq.embedded.fleet import Fleet, WorkerArgv, process_argv, start_fleet, worker_argv
-from evalq.embedded.processes import wait_until
-from evalq.plan import Plan
-from evalq.queues import QUEUES
+from evalq.bakeoff import publish as enqueue
+from evalq.bakeoff.plan import Plan
+from evalq.bakeoff.request import Request
+from evalq.engines import Engines, attach, describe
+from evalq.engines.broker import QUEUES, Broker, make_app
+from evalq.engines.fleet import Fleet, WorkerArgv, process_argv, start_fleet, worker_argv
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
+from evalq.formats import prepare
 from evalq.settings import load_settings
-from evalq.simulator.process import Simulator, running_simulator
 from evalq.store import bakeoffs
-from evalq.store.database import Database
-from evalq.store.schema import apply_schema
+from evalq.store.database import Database, apply_schema
 
 PATIENCE_S = 120
 FRESH = {"LD_PRELOAD", "PYTHONPATH", "EVALQ_FLEET_MEMORY_MB"}

@@ -8,8 +8,8 @@ from fault_moments import mid_call, n_asked
 from fault_oracle import Tally, ledger_usd
 from fault_scene import Scene
 
-from evalq import enqueue
-from evalq.broker import Broker
+from evalq.bakeoff import publish as enqueue
+from evalq.engines.broker import Broker
 from evalq.store.database import Database
 from evalq.store.jobs import QueuedJob
 

@@ -12,10 +12,10 @@ from fault_moments import mid_call, n_asked
 from fault_oracle import Tally
 from fault_scene import Scene
 
-from evalq.bakeoff import restart
-from evalq.conclusion import conclude
-from evalq.recovery import reap
-from evalq.session import Session
+from evalq.bakeoff.conclude import conclude
+from evalq.bakeoff.launch import restart
+from evalq.bakeoff.recover import reap
+from evalq.engines.session import Session
 from evalq.settings import load_settings
 from evalq.store.database import Database
 
@@ -157,7 +157,7 @@ def test_without_a_folder_for_the_spool_nothing_is_paid_for_until_there_is_one(
 def resume(scene: Scene, bakeoff_id: int) -> None:
     """As `evalq resume` does."""
     with session_of(scene) as session:
-        assert restart(session, scene.broker, bakeoff_id, cap_usd=None)
+        assert restart(session, bakeoff_id, cap_usd=None)
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def test_many_who_conclude_reap_and_resume_at_once_conclude_once(new_scene: NewS
     with session_of(scene) as session, ThreadPoolExecutor() as pool:
         concludes = [lambda run_id=run_id: conclude(session.db, run_id) for run_id in run_ids]
         reaps = lambda: reap(session.db, scene.broker, lost_after_s=scene.lease_s / 4)  # noqa: E731
-        resumes = lambda: restart(session, scene.broker, bakeoff_id, cap_usd=None)  # noqa: E731
+        resumes = lambda: restart(session, bakeoff_id, cap_usd=None)  # noqa: E731
         under_way = [pool.submit(until_over, act) for act in (*concludes * 2, reaps, reaps, resumes, resumes)]
         try:
             scene.wait_for_end(bakeoff_id)

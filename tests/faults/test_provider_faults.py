@@ -7,12 +7,12 @@ from typing import Any
 from fault_oracle import Tally, ledger_usd, report
 from fault_scene import JUDGES, Scene, profiles
 
-from evalq.bakeoff import restart
-from evalq.grading.judge_model import verdict_prompt
-from evalq.plan import Plan
-from evalq.pricing import worst_case_usd
-from evalq.question import answer_prompt
-from evalq.session import Session
+from evalq.bakeoff.launch import restart
+from evalq.bakeoff.plan import Plan
+from evalq.calling.pricing import worst_case_usd
+from evalq.definitions.prompt import answer_prompt
+from evalq.engines.session import Session
+from evalq.grading.scoring import verdict_prompt
 from evalq.settings import Settings
 from evalq.store.database import Database
 
@@ -159,5 +159,5 @@ def raise_cap(scene: Scene, bakeoff_id: int, cap_usd: Decimal) -> None:
     """As `evalq resume --max-cost-usd`."""
     db = Database(scene.engines.database_url)
     session = Session(db, scene.engines.broker_url, is_embedded=True, settings=Settings())
-    restart(session, scene.broker, bakeoff_id, cap_usd=cap_usd)
+    restart(session, bakeoff_id, cap_usd=cap_usd)
     db.close()

@@ -11,10 +11,10 @@ import pytest
 from fault_oracle import Tally
 from fault_scene import Scene, profiles
 
-from evalq.broker import make_app
-from evalq.embedded.fleet import worker_argv
-from evalq.queues import CONTROL_QUEUE, job_queue
-from evalq.store.schema import known_version
+from evalq.engines.broker import job_queue, make_app
+from evalq.engines.fleet import worker_argv
+from evalq.records import CONTROL_QUEUE
+from evalq.store.database import known_version
 
 N = 24
 FEW = 6  # for a worker that begins anew every two seconds

@@ -8,7 +8,7 @@ import pytest
 from fault_oracle import Tally, report
 from fault_scene import Scene
 
-from evalq.failpoints import FailpointName
+from evalq.calling.failpoints import FailpointName
 
 N = 24
 LEASE_S = 3.0  # short: what a dead worker held is to come back soon

@@ -13,17 +13,15 @@ import pytest
 import redis
 from celery import Celery
 
-from evalq.broker import Broker, make_app
+from evalq.bakeoff.plan import Plan, make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
-from evalq.embedded import Engines, Fleet, attach, start_fleet
-from evalq.plan import Plan, make_plan
-from evalq.queues import QUEUES
+from evalq.engines import Engines, Fleet, attach, start_fleet
+from evalq.engines.broker import QUEUES, Broker, make_app
 from evalq.records import Completion, Outcome, Usage, Verdict
 from evalq.store import bakeoffs, calls, jobs
-from evalq.store.database import Database
-from evalq.store.schema import apply_schema
+from evalq.store.database import Database, apply_schema
 
 _names = (f"test_{number}" for number in itertools.count(1))
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from evalq.broker import Broker
-from evalq.conclusion import conclude
-from evalq.drift.checks import advance, open_checks
-from evalq.plan import Plan
+from evalq.bakeoff.conclude import conclude
+from evalq.bakeoff.plan import Plan
+from evalq.drift.decide import advance, open_checks
+from evalq.engines.broker import Broker
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from evalq.conclusion import conclude
+from evalq.bakeoff.conclude import conclude
+from evalq.bakeoff.plan import make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import ask_people, decide_outcome
-from evalq.grading.subject import Subject
-from evalq.plan import make_plan
+from evalq.grading.grade import ask_people, decide_outcome
+from evalq.grading.grader import Subject
 from evalq.records import Completion, Grade, Usage
-from evalq.reviewing import Given, Rated, next_item, rate
+from evalq.review import Given, Rated, next_item, rate
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import Database
 

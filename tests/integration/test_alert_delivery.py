@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evalq.alerts.delivery import are_due, deliver
-from evalq.alerts.raising import raise_alert
-from evalq.definitions.channel import Channel, Slack, Webhook
+from evalq.definitions.schedules import Channel, Slack, Webhook
+from evalq.drift.alerts import are_due, deliver
+from evalq.store.baselines import raise_alert
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from evalq.broker import Broker
 from evalq.calling.metered import Caller, Meter
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
 from evalq.definitions.judge import SimulatedJudge
+from evalq.engines.broker import Broker
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import About, Completion, Prompt, Purpose
 from evalq.store import bakeoffs, calls, jobs

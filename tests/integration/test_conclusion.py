@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from evalq.conclusion import conclude, conclude_paused, result_of
+from evalq.bakeoff.conclude import conclude, conclude_paused, result_of
 from evalq.definitions.judge import SimulatedJudge
-from evalq.embedded.processes import wait_until
+from evalq.engines.processes import wait_until
 from evalq.records import Verdict
 from evalq.store import bakeoffs
 from evalq.store.database import Database

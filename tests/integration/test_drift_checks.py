@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from drift_series import FINISH, N, Series
 
-from evalq import recovery
-from evalq.broker import Broker
-from evalq.conclusion import conclude, conclude_paused
+from evalq.bakeoff.conclude import conclude, conclude_paused
+from evalq.bakeoff.plan import Plan
 from evalq.definitions.judge import SimulatedJudge
-from evalq.definitions.schedule import DriftSchedule
-from evalq.drift.baselines import accept
-from evalq.drift.status import read_status
+from evalq.definitions.schedules import DriftSchedule
+from evalq.drift.history import accept, read_status
+from evalq.engines.broker import Broker
 from evalq.errors import InputError
-from evalq.plan import Plan
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 
@@ -245,12 +243,6 @@ def test_only_like_runs_are_a_baseline(series: Series, judge: Callable[..., Simu
     run_id = series.check(27)
     assert series.numbers(run_id)["baseline_runs"] == [*final, *checks]
     assert series.verdict(run_id) == ("ok", True)
-
-
-def test_reaping_decides_checks(series: Series, sql: Sql) -> None:
-    (run_id,) = series.end(series.open(), 27)
-    recovery.reap(series.db, series.broker, lost_after_s=15)
-    assert series.verdict(run_id) == ("inconclusive", True)
 
 
 def test_the_sequential_rule_asks_for_an_accepted_run_first(series: Series) -> None:

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from evalq.broker import Broker
-from evalq.conclusion import conclude
-from evalq.definitions.schedule import DriftSchedule
-from evalq.drift.checks import advance
-from evalq.holdout import ledger
-from evalq.session import Session
+from evalq.bakeoff.conclude import conclude
+from evalq.bakeoff.holdout import log
+from evalq.definitions.schedules import DriftSchedule
+from evalq.drift.decide import advance
+from evalq.drift.open import is_due, note_unopened, open_due
+from evalq.engines import Engines
+from evalq.engines.broker import Broker
+from evalq.engines.session import Session
 from evalq.settings import Settings, load_settings
 from evalq.store.database import Database
-from evalq.verification import is_due, note_unopened, open_due
 
 Sql = Callable[..., list[tuple[Any, ...]]]
 
@@ -51,15 +52,15 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def session(db: Database, root: Path) -> Session:
+def session(db: Database, engines: Engines, root: Path) -> Session:
     settings: Settings = load_settings(root, {})
-    return Session(db, "", is_embedded=False, settings=settings)
+    return Session(db, engines.broker_url, is_embedded=False, settings=settings)
 
 
 @pytest.fixture
-def due(session: Session, broker: Broker, root: Path) -> Callable[..., int | None]:
+def due(session: Session, root: Path) -> Callable[..., int | None]:
     def ask(schedule: DriftSchedule = WEEKLY, *, late: timedelta = timedelta(0)) -> int | None:
-        return open_due(session, broker, schedule, root=root, now=SATURDAY + late)
+        return open_due(session, schedule, root=root, now=SATURDAY + late)
 
     return ask
 
@@ -156,10 +157,10 @@ def test_the_confirmation_of_a_holdouts_check_is_a_look_on_record_too(
     (run_id,), *_ = sql(END, "failed")
     conclude(db, run_id)
     advance(db, broker)
-    assert ledger.find_breaks(db, "capitals") == []
+    assert log.find_breaks(db, "capitals") == []
     ((verdict, head),) = sql(
         "SELECT c.verdict, a.document ->> 'holdout_head' FROM drift_checks c, alerts a "
         "WHERE c.confirm_run_id IS NOT NULL"
     )
     assert verdict == "alert"
-    assert head == ledger.head(db, "capitals")
+    assert head == log.head(db, "capitals")

@@ -18,21 +18,13 @@ import pytest
 import redis
 
 import evalq
-from evalq.embedded import (
-    Engines,
-    attach,
-    describe,
-    reap_stale_fleets,
-    start_fleet,
-    stop_engines,
-    worker_argv,
-)
-from evalq.embedded.processes import identify, wait_until
+from evalq.engines import Engines, attach, describe, reap_stale_fleets, start_fleet, stop_engines, worker_argv
+from evalq.engines.processes import identify, wait_until
 from evalq.errors import InputError, Refused, Unreachable
 
 ROOT = Path(evalq.__file__).parents[1]
-LEASH = ROOT / "evalq" / "embedded" / "leash.py"
-IMPORTS = "import os, sys, time; from pathlib import Path; from evalq.embedded import attach, start_fleet; "
+LEASH = ROOT / "evalq" / "engines" / "die_with_parent.py"
+IMPORTS = "import os, sys, time; from pathlib import Path; from evalq.engines import attach, start_fleet; "
 ATTACH = IMPORTS + "engines = attach(Path(sys.argv[1]))"
 
 

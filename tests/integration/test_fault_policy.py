@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.broker import Broker
 from evalq.calling.metered import Caller, Meter
+from evalq.calling.providers import connect
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
 from evalq.definitions.judge import AnthropicJudge, GoogleJudge, JudgeConfig, OpenAIJudge, Price
+from evalq.engines.broker import Broker
+from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import ProviderFault, PutBack
-from evalq.providers import connect
 from evalq.records import About, Prompt
-from evalq.simulator.process import Simulator, running_simulator
 from evalq.store import jobs
 from evalq.store.database import Database
 

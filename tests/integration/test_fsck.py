@@ -5,23 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from fsck_breaks import (
-    BREAKS,
-    CANCELLED,
-    CAPPED,
-    DONE,
-    FINISHED,
-    PAUSED,
-    READY,
-    RUNNING,
-    job,
-    run,
-)
+from fsck_breaks import BREAKS, CANCELLED, CAPPED, DONE, FINISHED, PAUSED, READY, RUNNING, job, run
 
-from evalq.conclusion import conclude, conclude_paused
+from evalq.bakeoff.conclude import conclude, conclude_paused
+from evalq.bakeoff.fsck import check, count_bakeoffs, repair
+from evalq.bakeoff.fsck.checks import CHECKS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.fsck import check, count_bakeoffs, repair
-from evalq.fsck.checks import CHECKS
 from evalq.records import Completion, Verdict
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import Database

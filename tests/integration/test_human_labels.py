@@ -5,11 +5,19 @@ from typing import Any
 
 import pytest
 
-from evalq.calibration.evidence import find_target, gather, refuse_other_grader, shown_texts, store_labels
-from evalq.calibration.labels import LabelFile, read_labels
-from evalq.calibration.summary import Asked, Stored, calibrate
 from evalq.errors import InputError
 from evalq.records import Verdict
+from evalq.review.calibration import (
+    Asked,
+    Stored,
+    calibrate,
+    find_target,
+    gather,
+    refuse_other_grader,
+    shown_texts,
+    store_labels,
+)
+from evalq.review.labels import LabelFile, read_labels
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evalq.conclusion import conclude, result_of
+from evalq.bakeoff.conclude import conclude, result_of
+from evalq.bakeoff.fsck import check
+from evalq.bakeoff.runs import agreement_of, change_between, find_runs, labels, past_runs
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import InputError
-from evalq.fsck import check
-from evalq.lineup import agreement_of, change_between, find_runs, labels, past_runs
 from evalq.records import Verdict
 from evalq.store.database import Database
 from evalq.summary.power import spreads

@@ -11,14 +11,14 @@ import pytest
 import redis
 from celery import Celery
 
-from evalq.broker import Broker, chord_id, message_id
+from evalq.bakeoff.plan import LARGEST_WINDOW, Plan
+from evalq.bakeoff.publish import open_chords, pump, pump_all
+from evalq.calling.providers import PROVIDERS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.embedded import Fleet
-from evalq.embedded.processes import wait_until
-from evalq.enqueue import open_chords, pump, pump_all
-from evalq.plan import LARGEST_WINDOW, Plan
-from evalq.providers import PROVIDERS
-from evalq.queues import CALL_QUEUES, CONTROL_QUEUE, SANDBOX_QUEUE
+from evalq.engines import Fleet
+from evalq.engines.broker import CALL_QUEUES, Broker, chord_id, message_id
+from evalq.engines.processes import wait_until
+from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.broker import Broker, make_app
+from evalq.bakeoff.progress import read_gates
 from evalq.calling.rate_limit import MAX_WAIT_S, Gatekeeper
 from evalq.definitions.judge import SimulatedJudge
+from evalq.engines.broker import Broker, make_app
 from evalq.errors import ProviderFault, PutBack
-from evalq.gates import read_gates
 from evalq.records import About, Completion, Prompt, RateHints, Usage
 from evalq.settings import Settings
 

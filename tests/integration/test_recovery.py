@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.broker import Broker
-from evalq.enqueue import open_chords, pump_all
-from evalq.recovery import reap as reap_after
+from evalq.bakeoff.publish import open_chords, pump_all
+from evalq.bakeoff.recover import reap as reap_after
+from evalq.engines.broker import Broker
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 

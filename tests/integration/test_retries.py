@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.broker import Broker
-from evalq.calling.retry import MAX_ATTEMPTS
-from evalq.conclusion import conclude, result_of
+from evalq.bakeoff.conclude import conclude, result_of
+from evalq.bakeoff.publish import pump_all
+from evalq.calling.metered import MAX_ATTEMPTS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.embedded.processes import wait_until
-from evalq.enqueue import pump_all
+from evalq.engines.broker import Broker
+from evalq.engines.processes import wait_until
 from evalq.errors import ProviderFault
 from evalq.records import Completion, Grade, Outcome
 from evalq.results import BakeOffState
 from evalq.store import bakeoffs, calls, jobs
+from evalq.store.bakeoffs import reopen, retry_errors
 from evalq.store.database import Database
-from evalq.store.retries import reopen, retry_errors
 
 Sql = Callable[..., list[tuple[Any, ...]]]
 Ids = Callable[[int], list[int]]

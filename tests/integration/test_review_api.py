@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from review_scene import ended, human, task_of
 
-from evalq.embedded.processes import wait_until
+from evalq.engines.processes import wait_until
 from evalq.errors import InputError, Refused
 from evalq.store.database import Database
 from evalq.web.reviews import MAX_BODY_BYTES, review_app

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from review_scene import LIKERT, RANKING, ended, human, rate_next, task_of
 
-from evalq.fsck import check, repair
+from evalq.bakeoff.fsck import check, repair
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

@@ -11,8 +11,8 @@ from review_scene import LIKERT, conclude_all, end, ended, human, job_ids, rate_
 from evalq.cli.review_session import Conversation, Scope
 from evalq.errors import InputError
 from evalq.records import Grade
-from evalq.reviewing import export_items, import_ratings, next_item, status
-from evalq.reviewing.words import item_text, status_lines, status_rows
+from evalq.review import export_items, import_ratings, next_item, status
+from evalq.review.files import item_text, status_lines, status_rows
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from review_scene import LIKERT, ended, human, rate_next, take, task_of
 
-from evalq.conclusion import result_of
-from evalq.embedded.processes import wait_until
+from evalq.bakeoff.conclude import result_of
+from evalq.bakeoff.fsck import check
+from evalq.engines.processes import wait_until
 from evalq.errors import Refused
-from evalq.fsck import check
-from evalq.reviewing import Given, next_item, rate
+from evalq.review import Given, next_item, rate
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

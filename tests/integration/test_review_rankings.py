@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from review_scene import RANKING, conclude_all, end, ended, human, job_ids, rate_next, start, take, task_of
 
-from evalq.conclusion import conclude, result_of
+from evalq.bakeoff.conclude import conclude, result_of
+from evalq.bakeoff.fsck import check
 from evalq.errors import InputError
-from evalq.fsck import check
-from evalq.reviewing import Given, next_item, rate, status, undo
+from evalq.review import Given, next_item, rate, status, undo
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 

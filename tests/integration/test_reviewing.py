@@ -5,27 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from review_scene import (
-    LIKERT,
-    conclude_all,
-    end,
-    ended,
-    human,
-    job_ids,
-    rate_next,
-    start,
-    take,
-    task_of,
-)
+from review_scene import LIKERT, conclude_all, end, ended, human, job_ids, rate_next, start, take, task_of
 
-from evalq.calibration.evidence import gather
-from evalq.conclusion import conclude_again, result_of
+from evalq.bakeoff.conclude import conclude_again, result_of
+from evalq.bakeoff.fsck import check
 from evalq.definitions.graders import Human
 from evalq.errors import InputError, Refused
-from evalq.fsck import check
 from evalq.records import Grade
-from evalq.reviewing import Given, next_item, rate, status, undo
-from evalq.store import bakeoffs, retries
+from evalq.review import Given, next_item, rate, status, undo
+from evalq.review.calibration import gather
+from evalq.store import bakeoffs
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]
@@ -190,7 +179,7 @@ def test_an_answer_graded_again_keeps_its_reviews(db: Database, sql: Sql) -> Non
     rate_next(db, bakeoff_id, "fail", "bob")
     assert sql(VERDICTS) == [("errored", 1)]
     run_ids = [run.id for run in bakeoffs.runs(db, bakeoff_id)]
-    assert retries.retry_errors(db, bakeoff_id, run_ids=run_ids, cap_usd=None) == 1
+    assert bakeoffs.retry_errors(db, bakeoff_id, run_ids=run_ids, cap_usd=None) == 1
     end(db, task, job_ids(db, bakeoff_id)[0])
     assert sql(VERDICTS) == [("pending_review", 1)]
     conclude_all(db, bakeoff_id)

@@ -17,15 +17,13 @@ import pytest
 
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.yaml_text import load_yaml
-from evalq.embedded.processes import wait_until
+from evalq.engines.processes import wait_until
 from evalq.errors import Refused
 from evalq.grading.code import mark_code
-from evalq.sandbox.availability import outlook, require_sandbox
-from evalq.sandbox.bait import laid_bait, processes_with
-from evalq.sandbox.canaries import ESCAPES, try_escape
-from evalq.sandbox.interpreter import system_interpreter
-from evalq.sandbox.program import Call, Program
-from evalq.sandbox.running import run
+from evalq.grading.sandbox.availability import outlook, require_sandbox
+from evalq.grading.sandbox.escape_test import ESCAPES, laid_bait, processes_with, try_escape
+from evalq.grading.sandbox.program import Call, Program
+from evalq.grading.sandbox.running import run, system_interpreter
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,9 +114,9 @@ def test_a_worker_that_is_killed_takes_its_sandbox_along() -> None:
         "    os.execv(sys.executable, ('python', '-I', '-S', '-c', 'import time; time.sleep(60)', token))"
     )
     script = f"""
-from evalq.sandbox.program import Call, Program
-from evalq.sandbox.running import run
-from evalq.sandbox.seccomp import filter_program
+from evalq.grading.sandbox.program import Call, Program
+from evalq.grading.sandbox.running import run
+from evalq.grading.sandbox.isolation import filter_program
 run(Program({source!r}, "f", (Call(({token!r},)),), 60.0), isolation="strong")
 """
     with subprocess.Popen([sys.executable, "-"], cwd=ROOT, stdin=subprocess.PIPE) as worker:
@@ -136,9 +134,9 @@ def test_an_ordinary_user_has_the_same_sandbox() -> None:
         pytest.skip("these tests run as one, or there is no Python for another")
     script = """
 from functools import partial
-from evalq.sandbox.canaries import check_ordinary_code, fly
-from evalq.sandbox.running import run
-from evalq.sandbox.seccomp import filter_program
+from evalq.grading.sandbox.escape_test import check_ordinary_code, fly
+from evalq.grading.sandbox.running import run
+from evalq.grading.sandbox.isolation import filter_program
 sandbox = partial(run, isolation="strong")
 print([check_ordinary_code(sandbox), *(one.escape.name for one in fly(sandbox) if not one.contained)])
 """

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.sandbox.bubblewrap import find_bwrap
-from evalq.sandbox.canaries import check_ordinary_code
-from evalq.sandbox.interpreter import Interpreter, running_interpreter
-from evalq.sandbox.program import Call, CallResult, Isolation, Limits, Program
-from evalq.sandbox.running import run
-from evalq.sandbox.seccomp import filter_program
+from evalq.grading.sandbox.escape_test import check_ordinary_code
+from evalq.grading.sandbox.isolation import filter_program, find_bwrap
+from evalq.grading.sandbox.program import Call, CallResult, Isolation, Limits, Program
+from evalq.grading.sandbox.running import Interpreter, run, running_interpreter
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,8 +7,7 @@ import psycopg
 import pytest
 
 from evalq.errors import Unreachable
-from evalq.store.database import Database
-from evalq.store.schema import applied_version, apply_schema, require_schema, schema_files
+from evalq.store.database import Database, applied_version, apply_schema, require_schema, schema_files
 
 
 def test_applying_twice_applies_once(empty_db: Database) -> None:

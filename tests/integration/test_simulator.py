@@ -17,13 +17,12 @@ from google.genai import errors as gemini_errors
 from google.genai import types
 
 from evalq.definitions.files import load_evalset, load_task
-from evalq.definitions.lookup import find_evalset, find_task
-from evalq.embedded.processes import wait_until
+from evalq.definitions.project import find_evalset, find_task
+from evalq.definitions.prompt import answer_prompt
+from evalq.engines.processes import wait_until
+from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import InputError
-from evalq.grading.findings import finding_json, parse_list
-from evalq.grading.judge_model import verdict_prompt
-from evalq.question import answer_prompt
-from evalq.simulator.process import Simulator, running_simulator
+from evalq.grading.scoring import finding_json, parse_list, verdict_prompt
 
 ROOT = Path(__file__).parents[2]
 SECOND_MS = 1000

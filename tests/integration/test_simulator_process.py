@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from evalq.cli.simulator import paired, simulator
 from evalq.definitions.yaml_text import load_yaml
+from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import EvalqError, InputError, Unreachable
-from evalq.simulator.process import Simulator, running_simulator
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def is_alive(pid: int) -> bool:
 
 HOLDER = """
 import sys, time
-from evalq.simulator.process import running_simulator
+from evalq.engines.simulator.process import running_simulator
 with running_simulator() as sim:
     print(sim.pid, flush=True)
     time.sleep(60)

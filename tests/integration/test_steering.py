@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.bakeoff import Paused, pause, restart, retry_errors
-from evalq.broker import Broker
-from evalq.conclusion import conclude, conclude_paused
+from evalq.bakeoff.conclude import conclude, conclude_paused
+from evalq.bakeoff.control import Paused, pause
+from evalq.bakeoff.launch import restart, retry_errors
+from evalq.bakeoff.publish import pump_all
+from evalq.bakeoff.recover import reap
 from evalq.definitions.judge import SimulatedJudge
-from evalq.embedded import Engines
-from evalq.enqueue import pump_all
+from evalq.engines import Engines
+from evalq.engines.broker import Broker
+from evalq.engines.session import Session
 from evalq.errors import InputError, PutBack
 from evalq.records import Outcome
-from evalq.recovery import reap
 from evalq.results import BakeOffState
-from evalq.session import Session
 from evalq.settings import Settings
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import Database
@@ -111,7 +112,7 @@ def test_an_unknown_judge_is_told_from_those_there_are(session: Session, running
     ):
         pause(session, running, judges=["good", "slo"])
     with pytest.raises(InputError, match=r"judge 'sim-grok-4.3' is not in bake-off"):
-        retry_errors(session, session.broker(), running, judges=["sim-grok-4.3"], cap_usd=None)
+        retry_errors(session, running, judges=["sim-grok-4.3"], cap_usd=None)
 
 
 def test_with_its_last_judge_paused_a_bake_off_concludes_when_its_calls_are_home(
@@ -166,7 +167,7 @@ def test_resume_takes_back_a_conclusion_without_the_paused_judge(
     conclude(db, run_ids(running)[0])
     pause(session, running, judges=["slow"])
     assert bakeoffs.get(db, running).state == "concluded"
-    assert restart(session, broker, running, cap_usd=None)
+    assert restart(session, running, cap_usd=None)
     assert sql("SELECT state, concluded_at, result FROM bakeoffs") == [("running", None, None)]
     assert sql(STATES) == [("good", "concluded", None), ("slow", "running", None)]
     for job_id in job_ids(running)[3:]:
@@ -189,7 +190,7 @@ def test_resuming_one_judge_leaves_the_waits_and_messages_of_the_others_alone(
     jobs.release(db, job, wait_s=3600)
     pause(session, running, judges=["slow"])
     valkey.delete(QUEUE)
-    assert restart(session, broker, running, cap_usd=None)
+    assert restart(session, running, cap_usd=None)
     assert valkey.llen(QUEUE) == 3
     assert sql("SELECT count(*) FROM jobs WHERE not_before > now()") == [(1,)]
 
@@ -199,7 +200,7 @@ def test_messages_lost_with_their_fleet_are_published_again_on_resume(
 ) -> None:
     valkey.flushdb()
     sql("UPDATE jobs SET queued_at = now() - interval '10 seconds'")
-    assert restart(session, broker, running, cap_usd=None)
+    assert restart(session, running, cap_usd=None)
     assert valkey.llen(QUEUE) == 6
 
 
@@ -217,7 +218,7 @@ def test_resumed_from_several_machines_at_once_every_job_is_published_once(
     pump_all(db, broker)
     bakeoffs.move(db, bakeoff_id, "cancelled", from_states=["running"])
     valkey.flushdb()
-    assert at_once(lambda: restart(session, broker, bakeoff_id, cap_usd=None), 4) == [True] * 4
+    assert at_once(lambda: restart(session, bakeoff_id, cap_usd=None), 4) == [True] * 4
     assert sql("SELECT state, count(*) FROM jobs GROUP BY state") == [("queued", 600)]
     assert valkey.llen(QUEUE) == 600
 
@@ -237,5 +238,5 @@ def test_what_has_ended_completely_is_not_reopened_nor_given_another_cap(
     for run_id in run_ids(running):
         conclude(db, run_id)
     before = sql("SELECT bakeoffs::text FROM bakeoffs")
-    assert not restart(session, broker, running, cap_usd=Decimal(100))
+    assert not restart(session, running, cap_usd=Decimal(100))
     assert sql("SELECT bakeoffs::text FROM bakeoffs") == before

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from evalq.importers.suite import Suite, read_suite
-from evalq.reports.suite_outcomes import Attempt, EvalOutcome, JudgeOutcomes
+from evalq.formats.suite import baselines
+from evalq.formats.suite.baselines import baseline_rows
+from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes
+from evalq.formats.suite.read import Suite, read_suite
+from evalq.formats.suite.run import notify, outcomes_of_bakeoff
 from evalq.store import baselines as stored
 from evalq.store.baselines import Baseline
 from evalq.store.database import Database
-from evalq.suites import baselines
-from evalq.suites.baseline_rows import baseline_rows
-from evalq.suites.collecting import outcomes_of_bakeoff
-from evalq.suites.suite_run import notify
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REGRESSIONS = [

@@ -6,8 +6,8 @@ from typing import TypeVar
 import pytest
 
 from evalq.errors import UngradableAnswer
+from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.records import Prompt
-from evalq.sandbox.program import Program, ProgramRun
 
 Read = TypeVar("Read")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from evalq.catalogue import aliases_of, catalogue, pick, resolve
+from evalq.definitions.catalogue import aliases_of, catalogue, pick, resolve
 from evalq.definitions.judge import PythonJudge
 from evalq.errors import InputError
 

@@ -1,9 +1,9 @@
 import pytest
 
-from evalq.catalogue import aliases_of, catalogue, pick, resolve
+from evalq.calling.pricing import price_of
+from evalq.definitions.catalogue import aliases_of, catalogue, pick, resolve
 from evalq.definitions.judge import PythonJudge, SimulatedJudge
 from evalq.errors import InputError
-from evalq.pricing import price_of
 
 SHIPPED = catalogue({})
 OWN = PythonJudge(name="mine", provider="python", callable="m:f")

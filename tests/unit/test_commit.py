@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.commit import commit_sha
+from evalq.bakeoff.commit import commit_sha
 
 
 @pytest.fixture(autouse=True)

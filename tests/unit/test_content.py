@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
+from evalq.bakeoff.plan import apply_scorer
+from evalq.calling.providers.retriever import load_notes, retrieve
+from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet, load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import SimulatedJudge
+from evalq.definitions.prompt import answer_prompt
+from evalq.definitions.shipped import shipped_path
 from evalq.definitions.task import TaskConfig
-from evalq.grading.judge_model import check_rubric
-from evalq.grading.marking import decide_outcome, grade_answer
-from evalq.grading.subject import Subject
-from evalq.plan import apply_scorer
-from evalq.providers.simulated import SimulatedAdapter
-from evalq.question import answer_prompt
+from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grader import Subject
+from evalq.grading.scoring import check_rubric
 from evalq.records import Completion, Prompt
-from evalq.retriever import load_notes, retrieve
-from evalq.shipped import shipped_path
 
 TASKS = ("knowledge_audit", "mail_classify", "personal_rag_retrieval", "voice_tool_use")
 AUDIT_SETS = {"dev-93": 93, "holdout-99": 99, "holdout-30-sample": 30}

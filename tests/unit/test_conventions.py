@@ -80,7 +80,7 @@ def test_concurrency_is_celerys_job() -> None:
 
 def test_no_sql_hides_in_python() -> None:
     # Before there is a database there is nothing to prepare a named query against: it is made in plain sight.
-    allowed = {"evalq/embedded/postgres.py"}
+    allowed = {"evalq/engines/postgres.py"}
     found = set()
     for path in MODULES:
         docstrings = documented(parsed(path))
@@ -109,7 +109,7 @@ def test_everything_is_caught_in_three_places_only() -> None:
         (file, node) for file, node in nodes(ast.ExceptHandler) if isinstance(node, ast.ExceptHandler)
     ]
     broad = {file for file, node in handlers if is_broad(node) and ast.unparse(node.body[-1]) != "raise"}
-    assert broad == {"workers/jobs.py", "evalq/providers/python.py", "evalq/sandbox/inside.py"}
+    assert broad == {"workers/jobs.py", "evalq/calling/providers/local.py", "evalq/grading/sandbox/inside.py"}
 
 
 def test_no_one_imports_what_another_module_keeps_to_itself() -> None:

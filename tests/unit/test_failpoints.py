@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalq.failpoints import Failpoints, read_failpoints
+from evalq.calling.failpoints import Failpoints, read_failpoints
 
 TESTING = {"EVALQ_TESTING": "1"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalq.bakeoff import Request, prepare
+from evalq.bakeoff.plan import Plan, own_graders
+from evalq.bakeoff.request import Request
 from evalq.errors import InputError, Refused
-from evalq.grader_choice import own_graders
-from evalq.plan import Plan
+from evalq.formats import prepare
 from evalq.settings import Settings
 
 ASKED = Request("knowledge_audit", "dev-93", ["sim-grok-4.3", "sim-opus-4.7"])

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from evalq.cli.interrupt import first_interrupt
+from evalq.cli.options import first_interrupt
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 

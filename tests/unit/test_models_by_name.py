@@ -2,9 +2,9 @@
 
 import pytest
 
-from evalq.catalogue import catalogue, pick, with_models
+from evalq.calling.pricing import price_of
+from evalq.definitions.catalogue import catalogue, pick, with_models
 from evalq.definitions.judge import AnthropicJudge, CommandJudge, hurried
-from evalq.pricing import price_of
 
 SHIPPED = catalogue({})
 

@@ -2,14 +2,14 @@ from decimal import Decimal
 
 import pytest
 
+from evalq.bakeoff.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
+from evalq.calling.pricing import estimate_usd, worst_case_usd
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.judge import OpenAIJudge, PythonJudge, SimulatedJudge
+from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import CapReached, InputError
-from evalq.grading.judge_model import MAX_FINDINGS, VERDICT_TOKENS, verdict_prompt
-from evalq.plan import Plan, apply_scorer, make_plan, refuse_over_cap, refuse_unpriced
-from evalq.pricing import estimate_usd, worst_case_usd
-from evalq.question import answer_prompt
+from evalq.grading.scoring import MAX_FINDINGS, VERDICT_TOKENS, verdict_prompt
 
 STRICT = {"mode": "strict_substring", "pass_rule": FINDINGS_RULE}
 MODEL = {**STRICT, "mode": "llm_judge", "judge_model": "g", "rubric": "knowledge_audit"}

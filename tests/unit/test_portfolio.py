@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from evalq.bakeoff import Request
+from evalq.bakeoff.plan import Plan, make_plan
+from evalq.bakeoff.portfolio import Entry, cap_shares, next_commands, refuse_total_over_cap, split
+from evalq.bakeoff.request import Request
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import TaskConfig
 from evalq.errors import CapReached
-from evalq.plan import Plan, make_plan
-from evalq.portfolio import Entry, cap_shares, next_commands, refuse_total_over_cap, split
 from evalq.results import BakeOffResult, BakeOffState, Calls
 
 TASK = {"name": "t", "system_prompt": "s", "user_template": "{x}", "max_tokens": 100}

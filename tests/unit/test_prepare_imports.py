@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from evalq.bakeoff import Request, prepare
+from evalq.bakeoff.plan import Plan
+from evalq.bakeoff.request import Request
 from evalq.errors import InputError
-from evalq.plan import Plan
+from evalq.formats import prepare
 from evalq.settings import Settings, load_settings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"

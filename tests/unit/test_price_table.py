@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from evalq.catalogue import catalogue
+from evalq.calling.pricing import (
+    Rate,
+    cost_usd,
+    estimate_usd,
+    is_priced,
+    price_of,
+    prices_as_of,
+    rates_of,
+    worst_case_usd,
+)
+from evalq.definitions.catalogue import catalogue
 from evalq.definitions.judge import JudgeConfig, ModelJudge, Price
-from evalq.pricing import cost_usd, estimate_usd, is_priced, price_of, prices_as_of, worst_case_usd
-from evalq.pricing.rates import Rate
-from evalq.pricing.table import rates_of
 from evalq.records import About, Prompt, Usage
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
@@ -244,8 +251,8 @@ def test_a_model_is_looked_up_once() -> None:
 def test_the_table_is_read_only_when_a_price_is_looked_up_in_it() -> None:
     program = """
 import sys
-from evalq.catalogue import catalogue
-from evalq.pricing import price_of
+from evalq.definitions.catalogue import catalogue
+from evalq.calling.pricing import price_of
 judges = catalogue({})
 price_of(judges["sim-grader"])
 print("genai_prices" in sys.modules)

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 from pydantic import TypeAdapter
 
+from evalq.calling.pricing import cost_usd, estimate_usd, is_priced, price_of, prices_as_of, worst_case_usd
 from evalq.definitions.judge import CommandJudge, JudgeConfig, OpenAIJudge, Price, PythonJudge, SimulatedJudge
-from evalq.pricing import cost_usd, estimate_usd, is_priced, price_of, prices_as_of, worst_case_usd
 from evalq.records import About, Prompt, Usage
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)

@@ -1,8 +1,8 @@
 import pytest
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.prompt import about, answer_prompt
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
-from evalq.question import about, answer_prompt
 from evalq.records import About, Completion
 
 CASE = EvalCase(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.retriever import Bm25Index, Note, load_notes, retrieve
+from evalq.calling.providers.retriever import Bm25Index, Note, load_notes, retrieve
 
 NOTES = [
     {"id": "n-1", "title": "Soup", "text": "leeks and potatoes, simmer for an hour"},

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from evalq.calling.retry import MAX_ATTEMPTS, with_retries
+from evalq.calling.metered import MAX_ATTEMPTS, with_retries
 from evalq.errors import FaultKind, ProviderFault, PutBack
 from evalq.records import Completion
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evalq.bakeoff import Request
+from evalq.bakeoff.portfolio import all_tasks, first_set, select
+from evalq.bakeoff.request import Request
 from evalq.errors import InputError
-from evalq.selection import all_tasks, first_set, prepare_all, select
+from evalq.formats import prepare_all
 from evalq.settings import load_settings
 
 LIKE = Request("", "", ["sim-grok-4.3"])

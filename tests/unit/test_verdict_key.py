@@ -6,12 +6,13 @@ from types import FunctionType
 
 import pytest
 
+from evalq.bakeoff.verdict_cache import verdict_key
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import AnthropicJudge, SimulatedJudge
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
-from evalq.grading.judge_model import PARSER_VERSION, verdict_prompt
+from evalq.grading.replies import PARSER_VERSION
+from evalq.grading.scoring import verdict_prompt
 from evalq.records import Prompt
-from evalq.verdict_cache import verdict_key
 
 CASE = EvalCase(id="c1", inputs={"sources": "[A] x\n\n[B] y"}, expected={"any_of": ["x"]})
 GRADER = AnthropicJudge.model_validate(

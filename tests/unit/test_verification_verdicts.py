@@ -2,8 +2,8 @@
 
 import pytest
 
-from evalq.drift.words import Subject
-from evalq.verification import Checked, exit_code
+from evalq.drift.messages import Subject
+from evalq.drift.open import Checked, exit_code
 
 
 def checked(verdict: str | None, rule: str = "confirm", *, is_decided: bool = True) -> Checked:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evalq.bakeoff.plan import LARGEST_WINDOW, window
 from evalq.definitions.judge import SimulatedJudge
-from evalq.plan import LARGEST_WINDOW, window
 
 
 @pytest.mark.parametrize(

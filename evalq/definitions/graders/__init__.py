@@ -4,13 +4,71 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from evalq.definitions.graders.checks import CheckConfig
 from evalq.definitions.graders.code import FunctionOutput
-from evalq.definitions.graders.decision import Decision
 from evalq.definitions.graders.grader import Grader
 from evalq.definitions.graders.human import Human
-from evalq.definitions.graders.model_graders import ModelGraders
-from evalq.definitions.graders.retrieval import HitAtK, Mrr
+from evalq.definitions.graders.model import ModelGraders
+from evalq.definitions.graders.structure import FieldAccuracy, IsJson, JsonPath, JsonSchema, StructuralMatch
+from evalq.definitions.graders.text import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    Decision,
+    Equals,
+    Levenshtein,
+    Matches,
+    MaxWords,
+    MinWords,
+    NotContains,
+    NotMatches,
+    Refusal,
+    Semantic,
+    StartsEnds,
+)
+from evalq.definitions.graders.values import (
+    Cost,
+    HitAtK,
+    Latency,
+    MaxToolCalls,
+    Mrr,
+    Numeric,
+    NumericDelta,
+    SkillTriggered,
+    TokenUsage,
+    ToolTrajectory,
+)
+
+CheckConfig = (
+    Contains
+    | NotContains
+    | ContainsAny
+    | ContainsAll
+    | StartsEnds
+    | Equals
+    | Matches
+    | NotMatches
+    | MinWords
+    | MaxWords
+    | IsJson
+    | JsonSchema
+    | JsonPath
+    | Numeric
+    | NumericDelta
+    | StructuralMatch
+    | Semantic
+    | FieldAccuracy
+    | Levenshtein
+    | Latency
+    | Cost
+    | TokenUsage
+    | ToolTrajectory
+    | MaxToolCalls
+    | SkillTriggered
+    | Refusal
+    | HitAtK
+    | Mrr
+)
+
 
 __all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 

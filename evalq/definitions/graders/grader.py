@@ -1,12 +1,19 @@
 """What every grader has, whatever it looks at."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, FiniteFloat
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    StringConstraints,
+    model_validator,
+)
 
-from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
-from evalq.definitions.validation import split_remedy
+from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset, split_remedy
 
 Lack = tuple[str, str]
 """What a grader misses in a case, and the remedy."""
@@ -39,3 +46,116 @@ class Grader(Definition):
         """What it needs of a case's `expected` and does not find there; None when it can do its work."""
         del expected
         return None
+
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+"""Never empty: an empty text occurs in every answer."""
+
+
+def _listed(value: Any) -> Any:
+    """One text stands for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[Text], BeforeValidator(_listed)]
+
+
+def is_text(value: object) -> bool:
+    """An empty text would occur in every answer."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def is_texts(value: object) -> bool:
+    """A list of such texts, at least one."""
+    return isinstance(value, list) and bool(value) and all(is_text(entry) for entry in value)
+
+
+def answers_in(expected: Mapping[str, Any]) -> list[Any]:
+    """`answer` and its `alternatives`, whatever they are; nothing without an answer."""
+    if "answer" not in expected:
+        return []
+    others = expected.get("alternatives", [])
+    return [expected["answer"], *(others if isinstance(others, list) else [others])]
+
+
+class TextGrader(Grader):
+    """Compares with `value` or one of `alternatives`; without a value, with the case's `answer` and its."""
+
+    value: str | None = Field(default=None, min_length=1, validation_alias=AliasChoices("value", "expected"))
+    alternatives: list[Text] = Field(default=[])
+
+    def wanted(self, expected: Mapping[str, Any]) -> list[str]:
+        """The texts of which one is enough; empty when neither grader nor case names any."""
+        if self.value is not None:
+            return [self.value, *self.alternatives]
+        texts = answers_in(expected)
+        return [*texts, *self.alternatives] if is_texts(texts) else []
+
+    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+        """Without a text to compare with there is nothing to check."""
+        if self.wanted(expected):
+            return None
+        return needs(self, "value", 'answer: "…"', "a text")
+
+
+def needs(grader: Grader, parameter: str, key: str, kind: str) -> Lack:
+    """The lack of a parameter that the case does not make good either."""
+    name = key.partition(":")[0]
+    message = f"grader {grader.label!r} has no {parameter}, and the case no expected.{name}, {kind}"
+    return message, f"add {parameter}: to the grader, or expected: {{{key}}} to the case"
+
+
+_USUAL = [1, 5]
+_WIDEST = 1_000_000
+
+
+def _is_range(ends: list[int]) -> list[int]:
+    if ends[0] >= ends[1] or max(map(abs, ends)) > _WIDEST:
+        raise ValueError("not a range; write the lowest and the highest score, such as [1, 5]")
+    return ends
+
+
+class Scale(Definition):
+    """Scores from the first to the second number of `range`, both included."""
+
+    range: Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_is_range)] = _USUAL
+    pass_threshold: FiniteFloat = Field(
+        default=4.0, validation_alias=AliasChoices("pass_threshold", "threshold")
+    )
+
+    @model_validator(mode="after")
+    def _the_threshold_is_on_the_scale(self) -> Self:
+        if self.range != _USUAL and "pass_threshold" not in self.model_fields_set:
+            raise ValueError(f"pass_threshold is missing; say what passes on a range of {self.range}")
+        if not self.low <= self.pass_threshold <= self.high:
+            raise ValueError(
+                f"pass_threshold {self.pass_threshold:g} is outside the range; "
+                f"write a number from {self.low} to {self.high}"
+            )
+        return self
+
+    @property
+    def low(self) -> int:
+        """The lowest score."""
+        return self.range[0]
+
+    @property
+    def high(self) -> int:
+        """The highest score."""
+        return self.range[1]
+
+    def share(self, score: float) -> float:
+        """Where a score is on the scale: 0 at the lowest, 1 at the highest."""
+        return (score - self.low) / (self.high - self.low)
+
+    def passes(self, score: float) -> bool:
+        """Whether a score, or a mean of scores, suffices; as precise as people write thresholds."""
+        return round(score, 9) >= self.pass_threshold
+
+    def refuse_off_scale(self, score: int, place: str) -> None:
+        """A score that an example or a level has must be one the grader could give."""
+        if not self.low <= score <= self.high:
+            raise ValueError(
+                f"{place} is {score}, which is outside the range; write a whole number "
+                f"from {self.low} to {self.high}"
+            )

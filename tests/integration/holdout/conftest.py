@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from evalq import holdout
-from evalq.conclusion import conclude
+from evalq.bakeoff import holdout
+from evalq.bakeoff.conclude import conclude
+from evalq.bakeoff.plan import Plan
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import file_sha256
-from evalq.plan import Plan
 from evalq.records import Verdict
 from evalq.store import bakeoffs
 from evalq.store.database import Database

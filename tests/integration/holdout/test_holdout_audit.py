@@ -6,9 +6,9 @@ from typing import Any
 
 from holdout_change import change
 
-from evalq import fsck, holdout
-from evalq.holdout.audit import audit, audited_tasks
-from evalq.holdout.chain import parse_anchor
+from evalq.bakeoff import fsck, holdout
+from evalq.bakeoff.holdout.chain import parse_anchor
+from evalq.bakeoff.holdout.guard import audit, audited_tasks
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

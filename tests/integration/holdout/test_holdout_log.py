@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from holdout_change import change
 
-from evalq import holdout
-from evalq.conclusion import result_of
+from evalq.bakeoff import holdout
+from evalq.bakeoff.conclude import result_of
+from evalq.bakeoff.holdout import log as ledger
+from evalq.bakeoff.holdout.guard import audit
+from evalq.bakeoff.holdout.log import read_logs
+from evalq.bakeoff.holdout.looks import freeze
+from evalq.bakeoff.plan import Plan
 from evalq.errors import InputError, Refused
-from evalq.holdout import ledger
-from evalq.holdout.audit import audit
-from evalq.holdout.freezing import freeze
-from evalq.holdout.reading import read_logs
-from evalq.plan import Plan
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalq.alerts.channels import Means, send
-from evalq.alerts.delivery import try_to_send
-from evalq.alerts.message import Message, Undelivered
-from evalq.alerts.target import is_public, post
-from evalq.definitions.channel import Channel, Slack, Telegram, Webhook
+from evalq.definitions.schedules import Channel, Slack, Telegram, Webhook
+from evalq.drift.alerts import Means, Message, Undelivered, is_public, post, send, try_to_send
 
 MESSAGE = Message("P0 DRIFT: a < b & c", {"kind": "drift", "run_id": 7})
 ENVIRON = {"TOKEN": "tok", "CHAT": "42", "HOOK": "https://hooks.example/secret", "AUTH": "Bearer x"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalq.calibration.answers import Answer
+from evalq.review.labels import Answer
 
 Make = Callable[..., list[Answer]]
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from evalq.calibration.bad_answers import UNKNOWN, Trial, make_trial, may_be_right
+from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import HitAtK
 from evalq.definitions.judge import SimulatedJudge
+from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
-from evalq.grading.marking import decide_outcome, grade_answer
-from evalq.grading.subject import Bench, Subject
-from evalq.providers.simulated import SimulatedAdapter
-from evalq.question import answer_prompt
+from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grader import Bench, Subject
+from evalq.review.grader_check import UNKNOWN, Trial, make_trial, may_be_right
 
 
 def task(rule: Any = "exact_match", **fields: Any) -> TaskConfig:

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.calibration.answers import Answer, contested_cases
-from evalq.calibration.cells import Kinds
-from evalq.calibration.choice import choose_next
-from evalq.calibration.estimates import (
+from evalq.review.calibration_result import CorrectedJudge, Estimate, GraderQuality
+from evalq.review.estimates import (
     NO_BETTER,
     NO_LABELS,
     TOO_FEW,
+    Kinds,
     correct_by_labels,
     correct_by_quality,
     flips,
     grader_quality,
 )
-from evalq.calibration.result import CorrectedJudge, Estimate, GraderQuality
+from evalq.review.labels import Answer, contested_cases
+from evalq.review.next_labels import choose_next
 from evalq.stats import clopper_pearson, ppi_mean, rogan_gladen, wilson
 
 Make = Callable[..., list[Answer]]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from evalq.calibration.answers import Answer
-from evalq.calibration.result import BadAnswer, Calibration, GraderCheck
-from evalq.calibration.summary import Asked, Labelled, Stored, calibrate
-from evalq.calibration.words import check_lines, findings, judge_rows, next_rows
 from evalq.results import BakeOffResult, Calls, RunResult
+from evalq.review.calibration import Asked, Labelled, Stored, calibrate
+from evalq.review.calibration_result import BadAnswer, Calibration, GraderCheck
+from evalq.review.labels import Answer
+from evalq.review.next_labels import check_lines, findings, judge_rows, next_rows
 
 JOB_IDS = itertools.count(1)
 

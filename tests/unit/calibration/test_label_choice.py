@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.calibration.answers import Answer, contested_cases
-from evalq.calibration.choice import choose_next
+from evalq.review.labels import Answer, contested_cases
+from evalq.review.next_labels import choose_next
 
 JUDGES = ("a", "b", "c")
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.calibration.labels import ANONYMOUS, Label, load_labels, read_labels
 from evalq.errors import InputError
+from evalq.review.labels import ANONYMOUS, Label, load_labels, read_labels
 
 HEAD = "judge,case_id,sample,passed,labeller\n"
 

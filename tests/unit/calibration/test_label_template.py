@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.calibration.labels import read_labels
-from evalq.calibration.result import ToLabel
-from evalq.calibration.template import EXCERPT, Shown, render_csv, render_jsonl
 from evalq.errors import InputError
+from evalq.review.calibration_result import ToLabel
+from evalq.review.labels import EXCERPT, Shown, read_labels, render_csv, render_jsonl
 
 ROW = ToLabel(7, "a", "c1", 2, "VN", "judges disagree")
 SHOWN = Shown({"country": "France"}, {"answer": "Paris", "why": ["x"]}, "It is\nParis, isn't it?")

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evalq.calibration.answers import Answer, Vote, contested_cases, votes_of
-from evalq.calibration.cells import Cell, Kinds, cells_by, covering, is_even, stratified_rate, weighed_quality
-from evalq.calibration.labels import Label, LabelFile
 from evalq.errors import InputError
+from evalq.review.estimates import Cell, Kinds, cells_by, covering, is_even, stratified_rate, weighed_quality
+from evalq.review.labels import Answer, Label, LabelFile, Vote, contested_cases, votes_of
 
 ANSWERS = [
     Answer(1, "a", "c1", 1, "", "passed"),

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evalq.cli.judges import judges
-from evalq.diagnosis import diagnose
+from evalq.calling.pricing import prices_as_of
+from evalq.cli.definitions import judges
+from evalq.engines.doctor import diagnose
 from evalq.keys import PROVIDER_KEYS, keys_file, store_key
-from evalq.pricing import prices_as_of
 from evalq.settings import load_settings
 
 OWN = """

@@ -4,10 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from evalq.cli.main import run
-from evalq.cli.sandbox import table_rows
-from evalq.cli.services import doctor
-from evalq.sandbox.availability import Trial
-from evalq.sandbox.canaries import ESCAPES, Finding
+from evalq.cli.services import doctor, table_rows
+from evalq.grading.sandbox.availability import Trial
+from evalq.grading.sandbox.escape_test import ESCAPES, Finding
 
 
 def finding(*, contained: bool = True, evidence: str = "") -> Finding:

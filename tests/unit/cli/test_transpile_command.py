@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evalq.cli.transpile import transpile
+from evalq.cli.import_export import transpile
 from evalq.errors import InputError
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "eval-yaml" / "EVAL.yaml"

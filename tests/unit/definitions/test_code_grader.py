@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from evalq.definitions.definition import validate
 from evalq.definitions.graders.code import FunctionCase, FunctionOutput
-from evalq.definitions.validation import validate
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evalq.definitions.cron import parse_cron
+from evalq.definitions.schedules import parse_cron
 
 
 def at(*parts: int) -> datetime:

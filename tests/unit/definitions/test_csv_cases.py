@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.csv_cases import read_csv_cases
+from evalq.definitions.files import read_csv_cases
 from evalq.errors import InputError
 
 

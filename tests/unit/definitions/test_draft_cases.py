@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from evalq.bakeoff import Request, prepare
+from evalq.bakeoff.portfolio import first_set
+from evalq.bakeoff.request import Request
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.survey import survey
+from evalq.definitions.project import survey
 from evalq.errors import InputError
-from evalq.selection import first_set
+from evalq.formats import prepare
 from evalq.settings import Settings
 from evalq.store.definitions import case_json, evalset_sha
 

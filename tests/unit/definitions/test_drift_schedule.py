@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.channel import Channel, Slack, named
-from evalq.definitions.schedule import DriftSchedule
+from evalq.definitions.schedules import Channel, DriftSchedule, Slack, named
 from evalq.errors import InputError
 from evalq.settings import Settings, load_settings
 

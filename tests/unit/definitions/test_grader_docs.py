@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from evalq.definitions.definition import validate
 from evalq.definitions.task import TaskConfig
-from evalq.definitions.validation import validate
 from evalq.definitions.yaml_text import load_yaml
 
 DOCS = sorted((Path(__file__).parents[3] / "docs").glob("graders.md"))

@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 
 from evalq.definitions.definition import ABSENT
-from evalq.definitions.json_paths import check_json_path, dotted_parts, value_at
-from evalq.definitions.json_schemas import check_json_schema, undialected
-from evalq.definitions.matchers import check_matchers
+from evalq.definitions.json_queries import (
+    check_json_path,
+    check_json_schema,
+    dotted_parts,
+    undialected,
+    value_at,
+)
+from evalq.definitions.template import check_matchers
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.definitions.json_text import load_json
+from evalq.definitions.located import load_json
 from evalq.errors import InputError, Problem
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.lookup import find_evalset, find_task, list_evalsets, list_tasks
+from evalq.definitions.project import find_evalset, find_task, list_evalsets, list_tasks
+from evalq.definitions.shipped import shipped_path
 from evalq.errors import InputError
-from evalq.shipped import shipped_path
 
 
 @pytest.fixture

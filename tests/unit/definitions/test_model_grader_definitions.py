@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.rubric import rubric_names
+from evalq.definitions.rubrics import rubric_names
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.rows import Row, columns_of, load_rows
+from evalq.definitions.files import Row, columns_of, load_rows
 from evalq.errors import InputError
 
 

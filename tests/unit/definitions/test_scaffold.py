@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evalq.catalogue import catalogue
+from evalq.definitions.catalogue import catalogue
 from evalq.definitions.files import load_evalset, load_task
+from evalq.definitions.project import Survey, survey
 from evalq.definitions.scaffold import draft, write_new
-from evalq.definitions.survey import Survey, survey
 from evalq.errors import InputError
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.survey import Survey, survey
-from evalq.shipped import shipped_path
+from evalq.definitions.project import Survey, survey
+from evalq.definitions.shipped import shipped_path
 
 TASK = 'name: audit\nsystem_prompt: ""\nuser_template: "{text}"\nscoring: {mode: strict_substring}\n'
 CASES = "cases:\n- {id: a, inputs: {text: x}, expected: {answer: y}}\n"

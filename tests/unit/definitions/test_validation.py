@@ -1,10 +1,10 @@
 import pytest
 from pydantic import BaseModel
 
+from evalq.definitions.definition import MAX_PROBLEMS, is_name, near, validate
 from evalq.definitions.evalset import EvalSet
-from evalq.definitions.graders.texts import Levenshtein
+from evalq.definitions.graders.text import Levenshtein
 from evalq.definitions.task import TaskConfig
-from evalq.definitions.validation import MAX_PROBLEMS, is_name, near, validate
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.settings import Settings

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.definitions.yaml_anchors import MAX_EXPANDED, load_anchored_yaml
-from evalq.definitions.yaml_text import load_yaml
+from evalq.definitions.yaml_text import MAX_EXPANDED, load_anchored_yaml, load_yaml
 from evalq.errors import InputError, Problem
 
 

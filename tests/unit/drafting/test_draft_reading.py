@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalq.bakeoff.probes import Reply
+from evalq.cases.draft_prompt import Question, Stratum
+from evalq.cases.draft_reply import Drafts, read_drafts
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
-from evalq.drafting.asking import Question
-from evalq.drafting.reading import Drafts, read_drafts
-from evalq.drafting.strata import Stratum
-from evalq.errand.values import Reply
 
 TASK = TaskConfig(
     name="t", system_prompt="s", user_template="{q}", scoring=ScoringConfig(mode="strict_substring")

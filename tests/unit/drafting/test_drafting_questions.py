@@ -8,15 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalq.bakeoff.probes import Reply
+from evalq.cases.draft_prompt import (
+    BATCH,
+    Question,
+    Stratum,
+    allot,
+    drafting_set,
+    drafting_task,
+    load_strata,
+    make_questions,
+    strata_of,
+)
+from evalq.cases.draft_reply import read_drafts
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import load_evalset, load_task
+from evalq.definitions.shipped import shipped_path
 from evalq.definitions.task import TaskConfig
-from evalq.drafting.asking import BATCH, Question, drafting_set, drafting_task, make_questions
-from evalq.drafting.reading import read_drafts
-from evalq.drafting.strata import Stratum, allot, load_strata, strata_of
-from evalq.errand.values import Reply
 from evalq.errors import InputError
-from evalq.shipped import shipped_path
 
 SETS = {
     "knowledge_audit": "dev-93",

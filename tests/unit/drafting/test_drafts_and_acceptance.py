@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
+from evalq.bakeoff.probes import Replies, Reply
+from evalq.cases.draft import (
+    Brief,
+    Drafted,
+    Order,
+    StratumCount,
+    accept,
+    make_brief,
+    read_brief,
+    write_drafts,
+)
 from evalq.definitions.files import load_evalset
-from evalq.drafting.acceptance import accept
-from evalq.drafting.drafting import Brief, Order, make_brief, read_brief, write_drafts
-from evalq.drafting.result import Drafted, StratumCount
-from evalq.errand.values import Replies, Reply
 from evalq.errors import InputError, Refused
 
 TASK = "name: t\nsystem_prompt: s\nuser_template: '{q}'\nscoring: {mode: strict_substring}\n"

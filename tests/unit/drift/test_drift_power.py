@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from evalq.drift.power import (
-    Habit,
-    smallest_confirmed_drop,
-    smallest_seed_drop,
-    smallest_sequential_drop,
-)
+from evalq.drift.rules import Habit, smallest_confirmed_drop, smallest_seed_drop, smallest_sequential_drop
 from evalq.stats import DriftEvidence
 
 

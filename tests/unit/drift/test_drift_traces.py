@@ -1,6 +1,6 @@
 """What is noted beside accuracy: another version, a slower or dearer provider, nothing when it is alike."""
 
-from evalq.drift.traces import Trace, compare_traces
+from evalq.drift.rules import Trace, compare_traces
 
 BEFORE = [Trace(("grok-0709",), 900, 0.0020), Trace(("grok-0709",), 1000, 0.0022)]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.drift.words import Subject, alert_text, check_line
+from evalq.drift.messages import Subject, alert_text, check_line
 
 SUBJECT = Subject("knowledge_audit", "holdout-30", "grok 4.3", "confirm", 912)
 NUMBERS: dict[str, Any] = {

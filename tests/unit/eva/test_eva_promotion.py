@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError, Refused
-from evalq.eva.promotion import Review, promote, review
-from evalq.importers.eva_prompt import find_prompt
+from evalq.formats.eva.promote import Review, promote, review
+from evalq.formats.eva.prompt import find_prompt
 
 META = "id: p\nstatus: {status} # now\nupdated: 2026-01-01\nsummary: s\n{more}"
 GOOD = {"ts": "t", "all_passed": True, "total": 1, "passed": 1, "failed_cases": []}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError, Problem
-from evalq.eva.record import append_row, read_rows, refuse_unwritable
+from evalq.formats.eva.promote import append_row, read_rows, refuse_unwritable
 
 
 def test_a_row_is_one_line_at_the_end(tmp_path: Path) -> None:

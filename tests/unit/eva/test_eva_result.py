@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.eva.result import EvaResult, Line
+from evalq.formats.eva.exam import EvaResult, Line
 
 PASSED = Line("a", "case", "passed", "", 3, "j", 7)
 FAILED = Line("b", "case", "failed", "contains: no", 9, "j", 7)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.eva.meta_edit import change, changed
+from evalq.formats.eva.promote import change, changed
 
 NEW = {"status": "tested", "updated": "2026-11-17"}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import grade_answer
-from evalq.grading.subject import Subject
+from evalq.grading.grade import grade_answer
+from evalq.grading.grader import Subject
 from evalq.records import Completion, Grade, ToolCall, Usage
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalq.grading.checks.answer import MAX_CHARS
+from evalq.grading.checks.text import MAX_CHARS
 
 Answer = str | dict[str, Any]
 

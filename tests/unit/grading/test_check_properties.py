@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalq.definitions.regexes import compiled
-from evalq.grading.distance import edit_distance, similarity
-from evalq.grading.structure import StructureOptions, differences, numeric_differences
+from evalq.grading.checks.text import edit_distance, similarity
+from evalq.grading.compare_json import StructureOptions, differences, numeric_differences
 
 TEXT = st.text(max_size=40)
 WORDS = st.text(alphabet="abé ß", min_size=1, max_size=6)

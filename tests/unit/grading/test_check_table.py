@@ -7,9 +7,9 @@ from answers import grade, task_of
 from check_examples import EXAMPLES, Example
 from pydantic import ValidationError
 
-from evalq.definitions.graders.checks import CheckConfig
+from evalq.definitions.graders import CheckConfig
 from evalq.definitions.task import TaskConfig
-from evalq.grading.table import CHECKS, EXAMINATIONS
+from evalq.grading.grade import CHECKS, EXAMINATIONS
 
 every_check = pytest.mark.parametrize(("kind", "example"), EXAMPLES.items(), ids=EXAMPLES)
 NEVER_ERR = {"latency", "cost", "max_tool_calls"}  # what they look at is a number that is always there

@@ -6,8 +6,8 @@ import pytest
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.errors import UngradableAnswer
 from evalq.grading.code import mark_code, mark_run, program_of
-from evalq.grading.subject import Mark
-from evalq.sandbox.program import Call, CallResult, Isolation, Program, ProgramRun
+from evalq.grading.grader import Mark
+from evalq.grading.sandbox.program import Call, CallResult, Isolation, Program, ProgramRun
 
 ANSWER = "```python\ndef f(n):\n    return n\n```"
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evalq.definitions.graders.code import FunctionCase
-from evalq.grading.comparators import approx, contains, equals, matches, matches_exception, unordered
+from evalq.grading.compare_json import approx, contains, equals, matches, matches_exception, unordered
 
 NAN = math.nan
 

@@ -8,8 +8,8 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import Decision
 from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
-from evalq.grading.decision import mark_decision, read_decision
-from evalq.grading.subject import Subject
+from evalq.grading.checks.decisions import mark_decision, read_decision
+from evalq.grading.grader import Subject
 from evalq.records import Completion, ToolCall
 
 YES_NO = Decision(type="decision")

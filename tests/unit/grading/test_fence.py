@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.grading.fence import MAX_CHARACTERS, fenced, nonce_of, notice, refuse_unfit, without_nonce
+from evalq.grading.prompts import MAX_CHARACTERS, fenced, nonce_of, notice, refuse_unfit, without_nonce
 
 
 def test_a_nonce_is_the_same_for_the_same_parts_and_another_for_others() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from answers import grade, passed
 
-from evalq.grading.dates import read_date
+from evalq.grading.reading import read_date
 
 INVOICE = {"number": "7", "net": 100.0, "due": "2026-01-15", "lines": [{"sku": "a"}]}
 

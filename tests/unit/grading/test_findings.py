@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.grading.findings import finding_json, finding_text, parse_list
+from evalq.grading.scoring import finding_json, finding_text, parse_list
 
 DEEP = "[" * 600 + '"x"' + "]" * 600
 

@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 import pytest
 from grader_attacks import ATTACKS
 
+from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import grade_answer
-from evalq.grading.questions import questions
-from evalq.grading.subject import Subject
-from evalq.providers.simulated import SimulatedAdapter
+from evalq.grading.grade import grade_answer, questions
+from evalq.grading.grader import Subject
 from evalq.records import Completion, Grade, Prompt
 
 Read = TypeVar("Read")

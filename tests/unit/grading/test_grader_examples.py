@@ -10,7 +10,7 @@ from answers import grade
 from pydantic import TypeAdapter
 
 from evalq.definitions.graders import GraderConfig
-from evalq.grading.table import CHECKS
+from evalq.grading.grade import CHECKS
 
 DOCS = sorted((Path(__file__).parents[3] / "docs").glob("graders.md"))
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -6,8 +6,8 @@ import pytest
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import grade_answer
-from evalq.grading.subject import Subject
+from evalq.grading.grade import grade_answer
+from evalq.grading.grader import Subject
 from evalq.records import Completion, Grade
 
 CASE = EvalCase(id="c", inputs={})

@@ -10,10 +10,9 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import Human
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
-from evalq.grading.human import agreement_of, decide, grade_of, human_grader, refuse_unrankable
-from evalq.grading.marking import ask_people, outcome_of
-from evalq.grading.ratings import Values
-from evalq.grading.subject import Subject
+from evalq.grading.grade import ask_people, outcome_of
+from evalq.grading.grader import Subject
+from evalq.grading.people import Values, agreement_of, decide, grade_of, human_grader, refuse_unrankable
 from evalq.records import Completion
 
 RANKING = {"type": "ranking"}

@@ -4,12 +4,12 @@ import re
 import pytest
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import InputError, UngradableAnswer
-from evalq.grading.judge_model import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
-from evalq.grading.marking import decide_outcome, grade_answer
-from evalq.grading.rubrics import RUBRICS
-from evalq.grading.subject import Subject
+from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grader import Subject
+from evalq.grading.scoring import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
 from evalq.records import Completion, Grade
 
 CASE = EvalCase(

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.rubric_library import CRITERIA, RUBRICS
+from evalq.definitions.rubrics import CRITERIA, RUBRICS
 from evalq.definitions.task import TaskConfig
-from evalq.grading.fence import MAX_CHARACTERS
-from evalq.grading.marking import grade_answer, grader_models
-from evalq.grading.questions import questions
-from evalq.grading.subject import Subject
+from evalq.grading.grade import grade_answer, grader_models, questions
+from evalq.grading.grader import Subject
+from evalq.grading.prompts import MAX_CHARACTERS
 from evalq.records import Completion, Grade, Prompt
 
 CASE = EvalCase(id="c", inputs={"city": "Rome"}, expected={"answer": "Italy"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from answers import grade, passed
 
-from evalq.grading.numbers import numbers_in, read_number
+from evalq.grading.reading import numbers_in, read_number
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import pytest
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import grade_answer
+from evalq.grading.grade import grade_answer, questions
+from evalq.grading.grader import Subject
 from evalq.grading.pairwise import settle
-from evalq.grading.questions import questions
-from evalq.grading.subject import Subject
 from evalq.records import Completion, Grade
 
 CASE = EvalCase(id="c", inputs={}, expected={"answer": "the reference"})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalq.definitions.graders.human import BinaryOption, BinaryScale, LikertScale, RankingScale, RatingScale
-from evalq.grading.ratings import LETTERS, rating_form, rating_json, rating_words, read_rating
+from evalq.grading.people import LETTERS, rating_form, rating_json, rating_words, read_rating
 
 LIKERT = LikertScale(type="likert", labels={"4": "Good", "5": "Excellent"})
 CRITERIA = LikertScale(type="likert", criteria=["The output is accurate", "Tone"])

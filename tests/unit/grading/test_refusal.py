@@ -3,7 +3,7 @@
 import pytest
 from answers import grade, passed
 
-from evalq.grading.checks.refusal import LOOKED_AT_CHARS
+from evalq.grading.checks.decisions import LOOKED_AT_CHARS
 
 REFUSALS = [
     "I'm sorry, but I can't help with that.",

@@ -5,7 +5,7 @@ import pytest
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import FINDINGS_RULE
 from evalq.errors import UngradableAnswer
-from evalq.grading.strict import mark_strictly
+from evalq.grading.scoring import mark_strictly
 
 
 def positive(**expected: object) -> EvalCase:

@@ -7,7 +7,7 @@ from answers import grade, passed
 
 from evalq.definitions.definition import ABSENT
 from evalq.errors import UngradableAnswer
-from evalq.grading.structure import Difference, StructureOptions, differences, numeric_differences
+from evalq.grading.compare_json import Difference, StructureOptions, differences, numeric_differences
 
 UUID = "7d444840-9dc0-11d1-b245-5ffdce74fad2"
 

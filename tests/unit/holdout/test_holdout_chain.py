@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evalq.holdout.chain import (
+from evalq.bakeoff.holdout.chain import (
     GENESIS,
     Anchor,
     Break,

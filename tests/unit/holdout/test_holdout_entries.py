@@ -6,8 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from evalq.holdout.chain import Link, line_of, next_link, read_line
-from evalq.holdout.entries import Entry, History, Score, entry_of, history_of, look_warning, result_entry
+from evalq.bakeoff.holdout.chain import (
+    Entry,
+    History,
+    Link,
+    Score,
+    entry_of,
+    history_of,
+    line_of,
+    look_warning,
+    next_link,
+    read_line,
+    result_entry,
+)
 
 FREEZE = Entry("freeze", "2026-11-01T10:00:00+00:00", "audit", "holdout-9", "a" * 64, "c" * 64)
 LOOK = replace(

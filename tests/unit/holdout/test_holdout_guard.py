@@ -2,8 +2,8 @@
 
 import pytest
 
+from evalq.bakeoff.holdout.guard import check_look, is_holdout
 from evalq.errors import InputError, Refused
-from evalq.holdout.guard import check_look, is_holdout
 
 HOLDOUTS = ["holdout-99", "holdout-30-sample", "holdout-", "HOLDOUT-99"]
 OTHERS = ["dev-93", "personal-93", "my-holdout-9", "holdout"]

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from evalq.bakeoff.holdout import chain
+from evalq.bakeoff.holdout.chain import Entry
+from evalq.bakeoff.holdout.guard import refuse_reading, refuse_writing
+from evalq.bakeoff.holdout.looks import freeze
 from evalq.definitions.files import file_sha256
 from evalq.errors import InputError, Refused
-from evalq.holdout import chain
-from evalq.holdout.entries import Entry
-from evalq.holdout.freezing import freeze
-from evalq.holdout.writing import refuse_reading, refuse_writing
 
 CASES = "cases: [{id: a, inputs: {q: x}}]\n"
 

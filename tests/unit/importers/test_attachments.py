@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.attachments import Attachments, repository_of
-from evalq.importers.losses import Losses
-from evalq.importers.paths import Place
+from evalq.formats.paths import Attachments, Place, repository_of
+from evalq.formats.problems import Losses
 
 HERE = Place("EVAL.yaml", 7)
 

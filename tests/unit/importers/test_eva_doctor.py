@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.eva_doctor import examine, problems
+from evalq.formats.eva.doctor import examine, problems
 
 NewPrompt = Callable[..., Path]
 

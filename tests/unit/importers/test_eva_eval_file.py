@@ -4,7 +4,7 @@ import pytest
 
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError
-from evalq.importers.eva_eval import read_eval
+from evalq.formats.eva.eval_file import read_eval
 
 CASE = "name: a, inputs: {}"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.rubric import render_rubric
+from evalq.definitions.rubrics import render_rubric
 from evalq.errors import InputError
-from evalq.importers import Importer, recognise
-from evalq.importers.eva import case_sets, load, load_prompt, triggering_set
+from evalq.formats import Importer, recognise
+from evalq.formats.eva.load import case_sets, load, load_prompt, triggering_set
 
 NewPrompt = Callable[..., Path]
 

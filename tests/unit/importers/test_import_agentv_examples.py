@@ -6,9 +6,9 @@ import pytest
 from references import REMEDY, referenced
 
 from evalq.definitions.fit import check_fit
-from evalq.importers import recognise
-from evalq.importers.own_form import own_form
-from evalq.transpile.eval_yaml import read_eval_yaml
+from evalq.formats import recognise
+from evalq.formats.agentv.read import read_eval_yaml
+from evalq.formats.build import own_form
 
 FILES = referenced("agentv-examples/*/EVAL.yaml")
 

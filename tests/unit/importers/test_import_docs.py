@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evalq.importers import IMPORTERS, recognise
-from evalq.importers.eval_graders import ROWS as EVAL_ROWS
-from evalq.importers.promptfoo_checks import ROWS as PROMPTFOO_ROWS
-from evalq.importers.rows import ANSWERS, QUESTIONS, STRATA
-from evalq.transpile.dialects import TYPES
+from evalq.formats import IMPORTERS, recognise
+from evalq.formats.agentv.eval_file import TYPES
+from evalq.formats.agentv.graders import ROWS as EVAL_ROWS
+from evalq.formats.promptfoo.checks import ROWS as PROMPTFOO_ROWS
+from evalq.formats.tables import ANSWERS, QUESTIONS, STRATA
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "formats.md").read_text("utf-8")

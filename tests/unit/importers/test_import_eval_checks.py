@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.loaded import Imported
 from evalq.errors import InputError
-from evalq.importers.eval_yaml import load
-from evalq.importers.imported import Imported
-from evalq.transpile.value_text import text_of
+from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.agentv.load import load
 
 
 def imported(folder: Path, *assertions: Any, **more: Any) -> Imported:

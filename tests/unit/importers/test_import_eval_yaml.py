@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.loaded import Imported, TriggerMode
 from evalq.errors import InputError
-from evalq.grading.marking import outcome_of, threshold_of
-from evalq.importers.eval_yaml import load
-from evalq.importers.imported import Imported, TriggerMode
+from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.agentv.load import load
+from evalq.grading.grade import outcome_of, threshold_of
 from evalq.records import Grade
-from evalq.transpile.value_text import text_of
 
 CHECK = {"type": "contains", "value": "a"}
 WANTS = {"type": "trigger-judge", "skill": "csv"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.loaded import Imported, TriggerMode
 from evalq.errors import InputError
-from evalq.importers.evals_json import load
-from evalq.importers.imported import Imported, TriggerMode
+from evalq.formats.skills.evals_json import load
 
 
 def imported(folder: Path, document: Any, mode: TriggerMode = "tool_calls") -> Imported:

@@ -9,10 +9,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalq.definitions.loaded import Imported
 from evalq.errors import InputError, Problem
-from evalq.importers import evals_json, promptfoo, recognise, rows
-from evalq.importers.imported import Imported
-from evalq.importers.promptfoo_checks import ROWS
+from evalq.formats import recognise, tables
+from evalq.formats.promptfoo import load as promptfoo
+from evalq.formats.promptfoo.checks import ROWS
+from evalq.formats.skills import evals_json
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=10)
 NUMBERS = st.integers(-3, 100) | st.floats(-2, 20, allow_nan=False)
@@ -129,11 +131,11 @@ def test_an_evals_json_is_imported_or_refused(evals: Any, skill: Any, mode: Any)
 )
 def test_a_table_is_imported_or_refused(lines: Any) -> None:
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    assert is_sound(tried(rows.load, "data.jsonl", text))
+    assert is_sound(tried(tables.load, "data.jsonl", text))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(WORDS, max_size=3), max_size=3))
 def test_any_csv_is_imported_or_refused(cells: Any) -> None:
     text = "question,answer\n" + "\n".join(",".join(row) for row in cells)
-    assert is_sound(tried(rows.load, "data.csv", text))
+    assert is_sound(tried(tables.load, "data.csv", text))

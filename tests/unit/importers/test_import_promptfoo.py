@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.loaded import Imported
 from evalq.errors import InputError
-from evalq.importers.imported import Imported
-from evalq.importers.promptfoo import load
-from evalq.transpile.value_text import text_of
+from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.promptfoo.load import load
 
 CHECK = {"type": "contains", "value": "a"}
 

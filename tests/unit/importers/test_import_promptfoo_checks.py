@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evalq.importers.imported import Imported
-from evalq.importers.promptfoo import load
-from evalq.transpile.value_text import text_of
+from evalq.definitions.loaded import Imported
+from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.promptfoo.load import load
 
 
 def imported(folder: Path, *checks: Any) -> Imported:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.loaded import Imported
 from evalq.errors import InputError
-from evalq.importers.imported import Imported
-from evalq.importers.rows import load, recognises
+from evalq.formats.tables import load, recognises
 
 
 def table(folder: Path, text: str, name: str = "data.csv") -> Path:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet, load_evalset, load_task
+from evalq.definitions.loaded import Imported
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
-from evalq.importers.imported import Imported
-from evalq.importers.own_form import LARGEST_YAML, own_form, write_files
+from evalq.formats.build import LARGEST_YAML, own_form, write_files
 
 GRADERS: list[dict[str, Any]] = [
     {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evalq.importers import recognise
-from evalq.importers.peeking import NOTHING, glance
+from evalq.formats import recognise
+from evalq.formats.sniff import NOTHING, glance
 
 EVAL = "tests:\n  - id: a\n    input: x\n    assert: [a]\n"
 PROMPTFOO = "prompts: [a]\ntests:\n  - vars: {x: 1}\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.importers.skill_descriptions import described_skill
+from evalq.formats.skills.trigger_cases import described_skill
 
 SKILL = "---\nname: csv\ndescription: Reads tables.\n---\n# Body\n"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.skills import Query, SkillFile, read_queries, read_skill, refuse_odd
-from evalq.importers.triggering import Skill, choice_prompt
+from evalq.formats.skills.skill_files import Query, SkillFile, read_queries, read_skill, refuse_odd
+from evalq.formats.skills.trigger_cases import Skill, choice_prompt
 
 SKILL_MD = (
     "---\nname: csv\ndescription: >-\n  Reads CSV.\n  Use when there is CSV.\nlicense: x\n---\n# Body\n---\n"

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import JudgeConfig
-from evalq.importers.trigger_choice import makes_tool_calls, mixture_warnings, trigger_mode_of
+from evalq.formats import makes_tool_calls, mixture_warnings, trigger_mode_of
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.paths import Place, read_inside, resolve_inside
+from evalq.formats.paths import Place, read_inside, resolve_inside
 
 HERE = Place("eval.yml", 7)
 

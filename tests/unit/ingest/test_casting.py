@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
+from evalq.cases.rows_to_cases import Cast, Columns, LeftOut, cast_rows, content_id, expected_of
+from evalq.cases.scrub.scrub import ScrubbedRow
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import FINDINGS_RULE, HitAtK, PassRule, ScoringConfig, TaskConfig
 from evalq.errors import InputError
-from evalq.ingest.casting import Cast, LeftOut, cast_rows, content_id, expected_of
-from evalq.ingest.columns import Columns
-from evalq.scrub.scrubbing import ScrubbedRow
 
 COLUMNS = Columns({"text": "body"}, "label", None, {"lang": "lang"})
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalq.definitions.rows import Row
+from evalq.cases.rows_to_cases import Columns, Wishes, cell, choose_columns, read_pairs, used_values
+from evalq.definitions.files import Row
 from evalq.definitions.task import ScoringConfig, TaskConfig
 from evalq.errors import InputError
-from evalq.ingest.columns import Columns, Wishes, cell, choose_columns, read_pairs, used_values
 
 TASK = TaskConfig(
     name="mails",

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from evalq.bakeoff.probes import Replies, Reply
+from evalq.cases.ingest import Ingested, Order, make_cases, names_wanted, read_source, write_cases
 from evalq.definitions.files import load_evalset
-from evalq.errand.values import Replies, Reply
 from evalq.errors import InputError, Refused
-from evalq.ingest.ingesting import Order, make_cases, names_wanted, read_source, write_cases
-from evalq.ingest.result import Ingested
 
 TASK = "name: t\nsystem_prompt: s\nuser_template: '{text}'\nscoring: {mode: strict_substring}\n"
 ROWS = [

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from evalq.calling.providers import connect
 from evalq.definitions.judge import CommandJudge
 from evalq.errors import ProviderFault
-from evalq.providers import connect
 from evalq.records import About, Completion, Prompt
 
 PROMPT = Prompt(

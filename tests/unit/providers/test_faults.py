@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from evalq.calling.providers.faults import FaultsOf, Party, fault_of, refused
+from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.errors import ProviderFault
-from evalq.providers.faults import FaultsOf, Party, fault_of, refused
-from evalq.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.records import About, Prompt
 
 KEY = "sk-proj-0123456789abcdef"

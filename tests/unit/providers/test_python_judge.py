@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from evalq.calling.providers import connect
 from evalq.definitions.judge import PythonJudge
 from evalq.errors import FaultKind, ProviderFault
-from evalq.providers import connect
 from evalq.records import About, Completion, Prompt
 
 MODULE = """

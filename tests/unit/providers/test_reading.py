@@ -4,10 +4,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from evalq.providers.anthropic import read_message
-from evalq.providers.google import read_candidates
-from evalq.providers.openai import read_choices
-from evalq.providers.reading import an_account, rate_hints, read_json, tokens
+from evalq.calling.providers.anthropic import read_message
+from evalq.calling.providers.google import read_candidates
+from evalq.calling.providers.openai import read_choices
+from evalq.calling.providers.reading import an_account, rate_hints, read_json, tokens
 from evalq.records import Completion, RateHints
 
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault
-from evalq.providers.simulated import SimulatedAdapter
 from evalq.records import About, Completion, Prompt
 from evalq.stats import cohen_kappa
 

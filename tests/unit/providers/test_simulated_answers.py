@@ -3,8 +3,7 @@ from random import Random
 
 import pytest
 
-from evalq.providers.simulated_answers import right_answer, wrong_answer
-from evalq.providers.simulated_grading import grader_reply
+from evalq.calling.providers.simulated import grader_reply, right_answer, wrong_answer
 from evalq.records import About
 
 RNG = Random(0)

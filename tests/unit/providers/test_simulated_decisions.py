@@ -5,15 +5,14 @@ from random import Random
 import pytest
 from pydantic import TypeAdapter
 
+from evalq.calling.providers.simulated import right_answer, wrong_answer
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import Decision, GraderConfig
-from evalq.definitions.graders.satisfying import satisfying_text
+from evalq.definitions.prompt import about, satisfying_text
 from evalq.definitions.task import TaskConfig
-from evalq.grading.marking import grade_answer
-from evalq.grading.subject import Subject
-from evalq.importers.triggering import Skill, choice_case, trigger_case, trigger_task
-from evalq.providers.simulated_answers import right_answer, wrong_answer
-from evalq.question import about
+from evalq.formats.skills.trigger_cases import Skill, choice_case, trigger_case, trigger_task
+from evalq.grading.grade import grade_answer
+from evalq.grading.grader import Subject
 from evalq.records import Completion
 
 TASK = trigger_task("t")

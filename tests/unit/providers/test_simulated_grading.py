@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
+from evalq.calling.providers.simulated import SimulatedAdapter, grader_reply
 from evalq.definitions.judge import SimulatedJudge
-from evalq.providers.simulated import SimulatedAdapter
-from evalq.providers.simulated_grading import grader_reply
 from evalq.records import About, Prompt
 
 EXPECTED = {"any_of": ["Italy"]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalq.providers.tools import state_with_tools, tool_calls
+from evalq.calling.providers.reading import state_with_tools, tool_calls
 from evalq.records import ToolCall
 
 SEARCH = (ToolCall("search", {"q": "x"}),)

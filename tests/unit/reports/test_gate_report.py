@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.reports.gate import Demand, Gated, gate_report, verdict_of
-from evalq.reports.phase import render_phase
+from evalq.formats.suite.gate_check import Demand, Gated, gate_report, render_phase, verdict_of
 
 ONE = Demand("pass_at_1", "pass@1", 0.85)
 HAT = Demand("pass_hat_3", "pass^3", 0.70)

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.reports.bars import interval_bar, progress_bar
-from evalq.reports.text import to_ascii
+from evalq.reports.text import interval_bar, progress_bar, to_ascii
 
 SHARE = st.floats(min_value=0, max_value=1)
 WIDTH = st.integers(min_value=1, max_value=60)

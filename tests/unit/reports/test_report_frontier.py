@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalq.portfolio_result import Frontier, LeftOut, Offer, PortfolioResult
-from evalq.reports.frontier import render_frontier
-from evalq.reports.frontier_plain import plain_heading, render_plain_frontier
-from evalq.results import BakeOffResult
+from evalq.reports.frontier import plain_heading, render_frontier, render_plain_frontier
+from evalq.results import BakeOffResult, Frontier, LeftOut, Offer, PortfolioResult
 
 
 def offer(judge: str, accuracy: float, cost: str, **more: Any) -> Offer:

@@ -7,10 +7,9 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from evalq.reports.canvas import Canvas
-from evalq.reports.frame import Frame
 from evalq.reports.live import LiveView, PlainView, QuietView, choose_view, progress_line
-from evalq.reports.pace import Pace
+from evalq.reports.live_frame import Frame, Pace
+from evalq.reports.text import Canvas
 from evalq.results import Progress
 
 Show = Callable[..., str]

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from evalq.importers.suite_reports import report_schema
-from evalq.reports.suite import report_of
-from evalq.reports.suite_html import render_html
-from evalq.reports.suite_markdown import render_markdown
-from evalq.reports.suite_outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
-from evalq.reports.suite_plain import render_suite_plain
+from evalq.formats.suite.load import report_schema
+from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
+from evalq.formats.suite.report import render_suite_plain, report_of
+from evalq.formats.suite.report_files import render_html, render_markdown
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `| a |` \x1b[31m\u202e{0.__class__}"
 

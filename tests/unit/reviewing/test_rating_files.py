@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.reviewing.files import read_ratings
+from evalq.review.files import read_ratings
 
 LINE: dict[str, Any] = {"item": "0a1b2c3d4e5f", "rating": 4}
 

@@ -8,12 +8,11 @@ from evalq.definitions.evalset import CaseMessage, EvalCase
 from evalq.definitions.graders import Human
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
-from evalq.grading.human import human_grader
-from evalq.reviewing.item import Answer, ItemView, render_rubric, show_item
-from evalq.reviewing.reviewer import reviewer_name
-from evalq.reviewing.words import agreement_words, item_text
+from evalq.grading.people import human_grader
+from evalq.review.files import agreement_words, item_text
+from evalq.review.items import Answer, ItemView, render_rubric, reviewer_name, show_item
+from evalq.review.status import RaterAgreement
 from evalq.store.reviews import ItemRow
-from evalq.summary.raters import RaterAgreement
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202eevil\r\nfine"
 

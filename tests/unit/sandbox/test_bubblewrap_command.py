@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from evalq.sandbox.bubblewrap import bwrap_version, confined, find_bwrap
+from evalq.grading.sandbox.isolation import bwrap_version, confined, find_bwrap
 
 ARGV = confined(Path("/usr/bin/bwrap"), ["python", "-c", "…"], shown={Path("/in"): Path("/out")}, filter_fd=7)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from evalq.sandbox.account import choose_uid
+from evalq.grading.sandbox.running import choose_uid
 
 
 def last(count: int) -> int:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.sandbox.exchange import read_ready, read_results, request_bytes
-from evalq.sandbox.program import Call, CallResult, Program
+from evalq.grading.sandbox.program import Call, CallResult, Program, read_ready, read_results, request_bytes
 
 NONCE = "5" * 32
 PROGRAM = Program("def f(): ...", "f", (Call(),), 2.5)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.sandbox.interpreter import Interpreter, system_interpreter
+from evalq.grading.sandbox.running import Interpreter, system_interpreter
 
 
 def install(root: Path, version: str, library: str = "lib") -> Path:

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import Refused
-from evalq.sandbox.availability import Trial, availability, hold_trial, outlook, require_sandbox
-from evalq.sandbox.canaries import ESCAPES, Finding
+from evalq.grading.sandbox.availability import Trial, availability, hold_trial, outlook, require_sandbox
+from evalq.grading.sandbox.escape_test import ESCAPES, Finding
 
 
 def fake_bwrap(folder: Path, version: str) -> dict[str, str]:

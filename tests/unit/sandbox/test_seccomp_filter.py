@@ -3,7 +3,7 @@ import struct
 
 import pytest
 
-from evalq.sandbox.seccomp import denied_calls, filter_program
+from evalq.grading.sandbox.isolation import denied_calls, filter_program
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evalq.scrub import DETECTORS, RANKING
-from evalq.scrub.checks import is_iban
-from evalq.scrub.scrubbing import find_spans
+from evalq.cases.scrub import DETECTORS, RANKING
+from evalq.cases.scrub.scrub import find_spans
+from evalq.cases.scrub.span import is_iban
 
 FOUND = [
     ("email", "to anna.b+x@mail.example, please", "anna.b+x@mail.example"),

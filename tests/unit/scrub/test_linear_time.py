@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.scrub import DETECTORS
-from evalq.scrub.pseudonyms import Pseudonyms
-from evalq.scrub.scrubbing import scrub_text
-from evalq.scrub.span import Find, Kind, Place
+from evalq.cases.scrub import DETECTORS
+from evalq.cases.scrub.scrub import Pseudonyms, scrub_text
+from evalq.cases.scrub.span import Find, Kind, Place
 
 # What the patterns are made of, again and again: the beginnings of matches that never come to an end.
 HOSTILE = [

@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalq.cases.person_names import (
+    SYSTEM_PROMPT,
+    USER_TEMPLATE,
+    Names,
+    joined_texts,
+    names_inputs,
+    read_names,
+)
 from evalq.definitions.template import render
 from evalq.errors import UngradableAnswer
-from evalq.scrub.names import SYSTEM_PROMPT, USER_TEMPLATE, Names, joined_texts, names_inputs, read_names
 
 TEXT = "Anna Berger asked [email-1] whether Bob knows Annabelle."
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from evalq.scrub import DETECTORS
-from evalq.scrub.recall import MarkedText, Share, load_marked, measure
-from evalq.scrub.span import Kind, Span
+from evalq.cases.scrub import DETECTORS
+from evalq.cases.scrub.report import MarkedText, Share, load_marked, measure
+from evalq.cases.scrub.span import Kind, Span
 
 # Found by their form alone; addresses and passwords are known by words, as far as these go.
 STRUCTURED = sorted(set(DETECTORS) - {"address", "secret"})

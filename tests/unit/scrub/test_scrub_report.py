@@ -2,9 +2,8 @@
 
 import json
 
-from evalq.scrub.pseudonyms import Pseudonyms
-from evalq.scrub.report import KindCount, make_report, render_diff
-from evalq.scrub.scrubbing import ScrubbedRow, scrub_row
+from evalq.cases.scrub.report import KindCount, make_report, render_diff
+from evalq.cases.scrub.scrub import Pseudonyms, ScrubbedRow, scrub_row
 
 
 def rows(*texts: str) -> list[ScrubbedRow]:

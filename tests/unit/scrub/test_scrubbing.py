@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.scrub import RANKING
-from evalq.scrub.pseudonyms import Pseudonyms, mask, renumbered
-from evalq.scrub.scrubbing import find_spans, scrub_row, scrub_text
-from evalq.scrub.span import Span, merge
+from evalq.cases.scrub import RANKING
+from evalq.cases.scrub.scrub import Pseudonyms, find_spans, mask, renumbered, scrub_row, scrub_text
+from evalq.cases.scrub.span import Span, merge
 
 VALUES = ["anna@mail.example", "0171/2345678", "4000 0000 0000 1232", "203.0.113.7", "078-05-1120"]
 

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScoringConfig, TaskConfig
+from evalq.engines.simulator.answers import KnownCases, echo, load_known, load_set, make_reply
+from evalq.engines.simulator.exchange import Asked, Reply, text_of
+from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.errors import UngradableAnswer
-from evalq.grading.findings import finding_json, parse_list
-from evalq.grading.judge_model import read_verdict, verdict_prompt
-from evalq.grading.marking import grade_answer
-from evalq.grading.subject import Subject
-from evalq.question import answer_prompt
+from evalq.grading.grade import grade_answer
+from evalq.grading.grader import Subject
+from evalq.grading.scoring import finding_json, parse_list, read_verdict, verdict_prompt
 from evalq.records import Completion, Prompt
-from evalq.simulator.answers import echo, make_reply
-from evalq.simulator.cases import KnownCases, load_known, load_set
-from evalq.simulator.exchange import Asked, Reply, text_of
-from evalq.simulator.profile import KnownSet, Profile
 
 ROOT = Path(__file__).parents[3]
 SETS = [

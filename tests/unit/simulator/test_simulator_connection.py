@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from evalq.simulator.connection import HANG_S, Connection
-from evalq.simulator.exchange import Delivery, How
-from evalq.simulator.http import Request, response
-from evalq.simulator.ledger import Entry, Ledger
+from evalq.engines.simulator.exchange import Delivery, How, Request, response
+from evalq.engines.simulator.ledger import Entry, Ledger
+from evalq.engines.simulator.server import HANG_S, Connection
 
 ANSWER = response(200, b"0123456789")
 

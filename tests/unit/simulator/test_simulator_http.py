@@ -2,7 +2,13 @@
 
 import pytest
 
-from evalq.simulator.http import MAX_BODY_BYTES, BadRequest, awaits_continue, response, split_request
+from evalq.engines.simulator.exchange import (
+    MAX_BODY_BYTES,
+    BadRequest,
+    awaits_continue,
+    response,
+    split_request,
+)
 
 HEAD = b"POST /v1/messages?beta=true HTTP/1.1\r\nHost: x\r\nX-API-Key: sK-1\r\nContent-Length: 4\r\n\r\n"
 

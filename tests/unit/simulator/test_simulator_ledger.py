@@ -1,6 +1,6 @@
 """The arithmetic of the ledger."""
 
-from evalq.simulator.ledger import Entry, Ledger
+from evalq.engines.simulator.ledger import Entry, Ledger
 
 
 def entry(seq: int = 1, *, model: str = "m", key: str = "k", billed: bool = True) -> Entry:

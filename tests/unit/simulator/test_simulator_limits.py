@@ -1,6 +1,6 @@
 """Sliding windows, with a clock of our own."""
 
-from evalq.simulator.limits import UNLIMITED, Limits, Window
+from evalq.engines.simulator.profile import UNLIMITED, Limits, Window
 
 
 def test_a_window_lets_its_limit_through_and_tells_when_the_next_fits() -> None:

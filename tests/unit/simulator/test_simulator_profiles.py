@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from evalq.simulator.faults import BILLED, KINDS, Fault, parse_fault
-from evalq.simulator.profile import Profile, SimulatorConfig
+from evalq.engines.simulator.profile import BILLED, KINDS, Fault, Profile, SimulatorConfig, parse_fault
 
 
 def test_every_kind_of_fault_can_be_named() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from evalq.simulator.exchange import Asked, Reply
-from evalq.simulator.protocols.anthropic import Anthropic
-from evalq.simulator.protocols.gemini import Gemini
-from evalq.simulator.protocols.openai import OpenAI, duration
+from evalq.engines.simulator.exchange import Asked, Reply
+from evalq.engines.simulator.protocols.anthropic import Anthropic
+from evalq.engines.simulator.protocols.gemini import Gemini
+from evalq.engines.simulator.protocols.openai import OpenAI, duration
 
 ASKED = Asked("m", "", "", "")
 

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalq.simulator.control import control
-from evalq.simulator.exchange import Delivery
-from evalq.simulator.faults import BILLED, KINDS
-from evalq.simulator.http import Request
-from evalq.simulator.profile import Profile
-from evalq.simulator.protocols import WIRES, wire_of
-from evalq.simulator.provider import ELSEWHERE, Provider
+from evalq.engines.simulator.exchange import Delivery, Request
+from evalq.engines.simulator.profile import BILLED, KINDS, Profile
+from evalq.engines.simulator.protocols import WIRES, wire_of
+from evalq.engines.simulator.provider import ELSEWHERE, Provider, control
 
 PATHS = {
     "openai": "/v1/chat/completions",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 
-from evalq.stats.clusters import ErrorKind, clustered_se
+from evalq.stats.intervals import ErrorKind, clustered_se
 
 quick = settings(deadline=None, max_examples=25)
 KINDS: list[ErrorKind] = ["CR0", "CR1", "miller"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm
 
-from evalq.stats.means import bca_ci, mean_ci
+from evalq.stats.intervals import bca_ci, mean_ci
 
 quick = settings(deadline=None, max_examples=30)
 SCORES = st.lists(st.integers(1, 5), min_size=2, max_size=40)

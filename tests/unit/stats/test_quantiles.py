@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.stats.quantiles import latency_quantile
+from evalq.stats.intervals import latency_quantile
 
 
 @pytest.mark.parametrize(("q", "value"), [(0.05, 15), (0.3, 20), (0.4, 20), (0.5, 35), (1, 50), (0, 15)])

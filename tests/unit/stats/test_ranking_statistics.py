@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.stats.retrieval import first_rank, hit_at_k, mrr
+from evalq.stats.ranking import first_rank, hit_at_k, mrr
 
 RANKS = st.lists(st.none() | st.integers(1, 50), min_size=1, max_size=40)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
-from evalq.stats.ranks import mid_ranks, rank_correlation
+from evalq.stats.ranking import mid_ranks, rank_correlation
 
 several = st.integers(2, 7).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from evalq.stats.raters import alpha_interval, krippendorff_alpha
+from evalq.stats.agreement import alpha_interval, krippendorff_alpha
 
 
 def ratings(n_cases: int, seed: int = 1) -> list[list[int | None]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as oracle
 
-from evalq.stats.raters import Level, fleiss_kappa, krippendorff_alpha
+from evalq.stats.agreement import Level, fleiss_kappa, krippendorff_alpha
 
 quick = settings(deadline=None, max_examples=30)
 LABEL = st.integers(1, 4)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalq.stats.intervals import wilson
-from evalq.stats.strata import StratumRate, macro_rate, pass_rate, per_stratum
+from evalq.stats.passk import StratumRate, macro_rate, pass_rate, per_stratum
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([True, False, None])), max_size=50)
 

@@ -7,9 +7,9 @@ import pytest
 
 from evalq.definitions.judge import HttpJudge
 from evalq.errors import InputError
-from evalq.importers.suite import Suite
+from evalq.formats.suite.answering import Respondent, respondents
+from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
-from evalq.suites.answering import Respondent, respondents
 
 Make = Callable[..., Suite]
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import Suite
-from evalq.suites.choosing import Filters, choose
+from evalq.formats.suite.plan import Filters, choose
+from evalq.formats.suite.read import Suite
 
 Make = Callable[..., Suite]
 

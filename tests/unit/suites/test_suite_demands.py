@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import Suite
-from evalq.importers.suite_phase import GateForm
-from evalq.suites.gating import demanded, read_given, samples_for
+from evalq.formats.suite.gate_check import demanded, read_given, samples_for
+from evalq.formats.suite.gates import GateForm
+from evalq.formats.suite.read import Suite
 
 ASKED = {"id": "a", "input": "x", "expected": "y"}
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import Suite
+from evalq.formats.suite.answering import respondents
+from evalq.formats.suite.baselines import Baselines, kept_output, known
+from evalq.formats.suite.open import read_given
+from evalq.formats.suite.plan import Planned, Wish, plan_parts, refuse_nothing, retries_of, retry_plan
+from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
 from evalq.store.baselines import Baseline
-from evalq.suites.answering import respondents
-from evalq.suites.baselines import Baselines, kept_output, known
-from evalq.suites.opening import read_given
-from evalq.suites.planning import Planned, Wish, plan_parts, refuse_nothing, retries_of, retry_plan
 
 Make = Callable[..., Suite]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import Suite
-from evalq.reports.suite import report_of
-from evalq.reports.suite_outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
-from evalq.suites.results_folder import archive, results_folder, write_results, write_text
+from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
+from evalq.formats.suite.read import Suite
+from evalq.formats.suite.report import report_of
+from evalq.formats.suite.report_files import archive, results_folder, write_results, write_text
 
 NOW = datetime(2024, 1, 20, 14, 30, 52, tzinfo=UTC)
 ASKED = {"id": "a", "input": "x", "expected": "y"}

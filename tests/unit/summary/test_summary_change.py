@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.evidence import OutcomeRow
+from evalq.records import OutcomeRow
 from evalq.results import RunResult
 from evalq.stats.comparison import PairCounts, cases_needed, mcnemar_exact, tango
 from evalq.summary.change import Change, Side, compare, judge_change
-from evalq.summary.differences import of_counts
+from evalq.summary.comparisons import of_counts
 
 VERDICTS = {"p": "passed", "f": "failed", "e": "errored"}
 RUN = RunResult(1, "a", "v", 4, 2, 2, 0, 0.5, 0.1, 0.9, "wilson", 100, 200, *[Decimal(0)] * 3, 0)

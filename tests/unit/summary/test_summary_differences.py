@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from evalq.stats.clusters import clustered_se
 from evalq.stats.comparison import PairCounts, cases_needed, mcnemar_exact, tango
-from evalq.summary.differences import Difference, differences, of_case_means, of_counts
+from evalq.stats.intervals import clustered_se
+from evalq.summary.comparisons import Difference, differences, of_case_means, of_counts
 
 
 def test_single_verdicts_have_tangos_interval_and_mcnemars_test() -> None:

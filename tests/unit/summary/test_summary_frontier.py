@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.portfolio_result import Frontier, Offer
-from evalq.results import BakeOffResult, Calls, Comparison, RunResult
+from evalq.results import BakeOffResult, Calls, Comparison, Frontier, Offer, RunResult
 from evalq.stats.intervals import wilson
 from evalq.summary.frontier import frontier, mean_interval, p_of_interval
 

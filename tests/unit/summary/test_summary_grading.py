@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.summary.grading import panel_agreement, position_bias, share_of
+from evalq.summary.warnings import panel_agreement, position_bias, share_of
 
 
 def pair(straight: str, swapped: str, model: str = "g") -> dict[str, Any]:

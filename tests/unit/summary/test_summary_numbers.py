@@ -8,11 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.evidence import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, Savings
+from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, Savings
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
-from evalq.stats.intervals import clopper_pearson, wilson
-from evalq.stats.means import mean_ci
-from evalq.summary.numbers import summarise, summarise_run
+from evalq.stats.intervals import clopper_pearson, mean_ci, wilson
+from evalq.summary.summarise import summarise, summarise_run
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 VERDICTS = {"p": "passed", "f": "failed", "e": "errored"}

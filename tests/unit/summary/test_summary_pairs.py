@@ -5,8 +5,7 @@ import pytest
 from evalq.results import Comparison
 from evalq.stats.agreement import cohen_kappa
 from evalq.stats.comparison import mcnemar_exact, tango
-from evalq.summary.differences import differences
-from evalq.summary.pairs import agreements, comparisons
+from evalq.summary.comparisons import agreements, comparisons, differences
 
 EVERY = {"p": True, "f": False, "-": None}
 

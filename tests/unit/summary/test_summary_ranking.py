@@ -4,8 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from evalq.results import RunResult
-from evalq.summary.differences import differences
-from evalq.summary.ranking import ranked
+from evalq.summary.comparisons import differences, ranked
 
 RUN = RunResult(1, "a", "v", 4, 2, 2, 0, 0.5, 0.1, 0.9, "wilson", 1, 2, *[Decimal(0)] * 3, 0)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from evalq.definitions.graders.human import BinaryScale, LikertScale, RankingScale
+from evalq.review.status import rater_agreement
 from evalq.stats.agreement import cohen_kappa
-from evalq.summary.raters import rater_agreement
 
 BINARY = BinaryScale(type="binary")
 LIKERT = LikertScale(type="likert")

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from evalq.evidence import OutcomeRow
+from evalq.records import OutcomeRow
 from evalq.results import CiMethod
-from evalq.stats.clusters import clustered_se
-from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson, wilson
+from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson, clustered_se, wilson
 from evalq.summary.rates import Measure, effective_n, stratified_n, tallies
 
 VERDICTS = {"p": "passed", "f": "failed", "e": "errored"}

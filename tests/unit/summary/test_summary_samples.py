@@ -4,7 +4,7 @@ import pytest
 
 from evalq.stats.intervals import wilson
 from evalq.stats.passk import suite_pass_at_k
-from evalq.summary.samples import pass_ks
+from evalq.summary.summarise import pass_ks
 
 
 def test_one_sample_a_case_has_no_pass_k() -> None:

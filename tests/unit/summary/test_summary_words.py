@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.evidence import BakeOffRow, RunRow
+from evalq.records import BakeOffRow, RunRow
 from evalq.results import BakeOffState, RunResult
-from evalq.summary.words import next_commands, warnings
+from evalq.summary.warnings import next_commands, warnings
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 BAKE_OFF = BakeOffRow(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.transpile.agentv_compat import load_as_agentv, transpile_as_agentv
-from evalq.transpile.documents import Transpilation, json_document
+from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
+from evalq.formats.agentv.documents import Transpilation, json_document
 
 
 def transpiled(*tests: Any, **suite: Any) -> Transpilation:

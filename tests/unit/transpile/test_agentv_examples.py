@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from references import REMEDY, referenced
 
-from evalq.transpile.agentv_compat import load_as_agentv, transpile_as_agentv
-from evalq.transpile.documents import json_document
-from evalq.transpile.eval_yaml import read_eval_yaml
-from evalq.transpile.skills import transpile
+from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
+from evalq.formats.agentv.documents import json_document
+from evalq.formats.agentv.read import read_eval_yaml
+from evalq.formats.agentv.transpile import transpile
 
 EXAMPLES = [path.parent for path in referenced("agentv-examples/*/EVAL.yaml")]
 

@@ -6,10 +6,9 @@ import pytest
 
 from evalq.definitions.located import Located
 from evalq.errors import InputError
-from evalq.transpile.assertions import WORDINGS, worded
-from evalq.transpile.dialects import TYPES
-from evalq.transpile.eval_assertions import read_assertion
-from evalq.transpile.nodes import root
+from evalq.formats.agentv.eval_file import TYPES
+from evalq.formats.agentv.read_parts import read_assertion, root
+from evalq.formats.agentv.wording import WORDINGS, worded
 
 
 def lines(written: Any) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.transpile.eval_yaml import read_eval_yaml
+from evalq.formats.agentv.read import read_eval_yaml
 
 
 def write(folder: Path, text: str, others: dict[str, str] | None = None) -> Path:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.transpile.eval_file import Block, EvalFile, Trials
-from evalq.transpile.eval_yaml import read_eval_yaml
+from evalq.formats.agentv.eval_file import Block, EvalFile, Trials
+from evalq.formats.agentv.read import read_eval_yaml
 
 
 def read(tmp_path: Path, text: str, name: str = "EVAL.yaml") -> EvalFile:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.transpile.javascript import UNDEFINED, as_json, as_number, as_text, is_truthy, join, yaml_value
+from evalq.formats.agentv.compat import UNDEFINED, as_json, as_number, as_text, is_truthy, join, yaml_value
 
 
 @pytest.mark.parametrize(

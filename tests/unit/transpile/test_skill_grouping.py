@@ -6,9 +6,9 @@ import pytest
 
 from evalq.definitions.located import Located
 from evalq.errors import InputError
-from evalq.transpile.documents import Transpilation
-from evalq.transpile.eval_yaml import read_eval_document, read_eval_yaml
-from evalq.transpile.skills import transpile
+from evalq.formats.agentv.documents import Transpilation
+from evalq.formats.agentv.read import read_eval_document, read_eval_yaml
+from evalq.formats.agentv.transpile import transpile
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "eval-yaml" / "EVAL.yaml"
 

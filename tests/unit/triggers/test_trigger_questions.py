@@ -4,9 +4,9 @@ import pytest
 
 from evalq.definitions.fit import check_fit
 from evalq.errors import InputError
-from evalq.importers.skills import Query
-from evalq.importers.triggering import Skill
-from evalq.triggers.questions import as_imported, asks_of, right_skills
+from evalq.formats.skills.measure import as_imported, asks_of, right_skills
+from evalq.formats.skills.skill_files import Query
+from evalq.formats.skills.trigger_cases import Skill
 
 A, B = Skill("a", "does a"), Skill("b", "does b")
 QUERIES = [Query("a", "q1", True), Query("a", "q2", False), Query("b", "q3", True), Query("b", "q1", False)]

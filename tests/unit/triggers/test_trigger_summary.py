@@ -4,12 +4,11 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.importers.skills import Query
-from evalq.importers.triggering import Skill
+from evalq.formats.skills.measure import Decided, asks_of, collisions, confusions, query_rates, share
+from evalq.formats.skills.result import TriggersResult
+from evalq.formats.skills.skill_files import Query
+from evalq.formats.skills.trigger_cases import Skill
 from evalq.stats import wilson
-from evalq.triggers.questions import asks_of
-from evalq.triggers.result import TriggersResult
-from evalq.triggers.summary import Decided, collisions, confusions, query_rates, share
 
 A, B = Skill("a", "does a"), Skill("b", "does b")
 SHOULD, SHOULD_NOT = asks_of([A], [Query("a", "yes", True), Query("a", "no", False)])

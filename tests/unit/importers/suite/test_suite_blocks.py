@@ -9,9 +9,8 @@ import pytest
 from references import REMEDY, referenced
 
 from evalq.definitions.located import Located
-from evalq.importers.suite import load
-from evalq.importers.suite_reports import report_problems
-from evalq.importers.suite_sets import problems, recognises
+from evalq.formats.suite.load import problems, recognises, report_problems
+from evalq.formats.suite.read import load
 
 SKELETONS = re.compile(r"(?m)^\s+(id|rubric): string\b")
 """Blocks that only name the type of each field."""

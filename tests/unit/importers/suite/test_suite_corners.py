@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import Suite, read_suite
-from evalq.importers.suite_rubrics import parse_rubric
-from evalq.importers.suite_sets import load, problems, recognises, slug
+from evalq.formats.suite.load import load, problems, recognises, slug
+from evalq.formats.suite.read import Suite, read_suite
+from evalq.formats.suite.rubrics import parse_rubric
 
 Read = Callable[..., Suite]
 Refused = Callable[..., list[str]]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite_phase import read_gates
-from evalq.importers.suite_sets import problems
+from evalq.formats.suite.gates import read_gates
+from evalq.formats.suite.load import problems
 
 Write = Callable[..., Path]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalq.importers.suite import Suite
+from evalq.formats.suite.read import Suite
 
 Read = Callable[..., Suite]
 Refused = Callable[..., list[str]]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import read_suite
-from evalq.importers.suite_config import Thresholds
-from evalq.importers.suite_library import context_thresholds
-from evalq.importers.suite_metrics import Metric, demands, read_metric, read_thresholds, spelled
-from evalq.importers.suite_sets import problems, recognises
+from evalq.formats.suite.forms import Thresholds
+from evalq.formats.suite.library import context_thresholds
+from evalq.formats.suite.load import problems, recognises
+from evalq.formats.suite.metrics import Metric, demands, read_metric, read_thresholds, spelled
+from evalq.formats.suite.read import read_suite
 
 Write = Callable[..., Path]
 

@@ -12,8 +12,8 @@ import pytest
 
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError
-from evalq.importers.suite import read_suite
-from evalq.importers.suite_sets import problems
+from evalq.formats.suite.load import problems
+from evalq.formats.suite.read import read_suite
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "docs/examples/suite"
 FILES = sorted(path for path in EXAMPLE.rglob("*") if path.suffix in (".yaml", ".json"))

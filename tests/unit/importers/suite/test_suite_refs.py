@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.importers.suite import read_suite
+from evalq.formats.suite.read import read_suite
 
 Write = Callable[..., Path]
 EVAL = {"id": "a", "input": "x", "expected": "y"}

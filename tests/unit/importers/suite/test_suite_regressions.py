@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.graders.baseline import NumericDelta
-from evalq.grading.marking import decide_outcome, grade_answer
-from evalq.grading.subject import Subject
-from evalq.importers.suite import Suite, read_suite
-from evalq.importers.suite_evals import SuiteEval
-from evalq.importers.suite_regressions import compared, example_of, output_of
-from evalq.importers.suite_sets import task_of
+from evalq.definitions.graders.values import NumericDelta
+from evalq.formats.suite.evals import SuiteEval
+from evalq.formats.suite.load import task_of
+from evalq.formats.suite.read import Suite, read_suite
+from evalq.formats.suite.regressions import compared, example_of, output_of
+from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grader import Subject
 from evalq.records import Completion
 
 Read = Callable[..., Suite]

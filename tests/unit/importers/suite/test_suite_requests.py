@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.placeholders import filled, names_in, read_variables, variable_of
-from evalq.importers.suite_requests import check_base_url, is_request, read_request
+from evalq.definitions.template import filled, names_in, read_variables, variable_of
+from evalq.formats.suite.requests import check_base_url, is_request, read_request
 
 
 @pytest.mark.parametrize(

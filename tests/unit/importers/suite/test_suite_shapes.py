@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalq.importers.suite import Suite, read_suite
+from evalq.formats.suite.read import Suite, read_suite
 
 Read = Callable[..., Suite]
 Refused = Callable[..., list[str]]

@@ -1,1 +1,0 @@
-"""Alerts: raised with the decision they tell of, delivered to every channel, never in a run's way."""

@@ -1,0 +1,112 @@
+"""Following a bake-off to its end: watch, bring back what gets lost, stop spending when interrupted."""
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+from evalq.bakeoff import recover
+from evalq.bakeoff.control import drain, stop_spending
+from evalq.bakeoff.launch import start
+from evalq.bakeoff.plan import Plan
+from evalq.bakeoff.progress import read_progress
+from evalq.engines.session import Session
+from evalq.errors import Unreachable
+from evalq.results import BakeOffResult, BakeOffState, Progress
+
+ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
+
+_POLL_S = 0.25
+_REAP_EVERY_S = 2.0
+_AWAY_S = 60.0
+"""How long a server may be away before the follower gives up."""
+
+
+def show_nothing(progress: Progress) -> None:
+    """The display of a bake-off nobody watches."""
+    del progress
+
+
+def is_never_interrupted() -> bool:
+    """The interrupt of a bake-off nobody can stop from here."""
+    return False
+
+
+def run_to_end(
+    session: Session,
+    plan: Plan,
+    *,
+    cap_usd: Decimal,
+    root: Path,
+    run_type: str,
+    is_interrupted: Callable[[], bool] = is_never_interrupted,
+) -> int:
+    """Start a bake-off and follow it to its end; return its id."""
+    bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root, run_type=run_type)
+    follow_to_end(session, bakeoff_id, is_interrupted=is_interrupted)
+    return bakeoff_id
+
+
+def follow_to_end(
+    session: Session,
+    bakeoff_id: int,
+    *,
+    show: Callable[[Progress], None] = show_nothing,
+    is_interrupted: Callable[[], bool] = is_never_interrupted,
+    pause_on_interrupt: bool = True,
+) -> BakeOffState:
+    """Follow until the bake-off ends and its calls are home; return its state.
+
+    An interrupt, or a KeyboardInterrupt while waiting, stops spending; without `pause_on_interrupt` it only
+    ends the following.
+    """
+    try:
+        state = follow(session, bakeoff_id, show=show, is_interrupted=is_interrupted)
+    except KeyboardInterrupt:
+        if pause_on_interrupt:
+            stop_spending(session.db, bakeoff_id, show=show)
+        raise
+    if state == "running" and pause_on_interrupt:
+        stop_spending(session.db, bakeoff_id, show=show)
+        return read_progress(session.db, bakeoff_id).state
+    if state not in ("running", "concluded"):
+        drain(session.db, bakeoff_id, show=show)
+    return state
+
+
+def follow(
+    session: Session,
+    bakeoff_id: int,
+    *,
+    show: Callable[[Progress], None],
+    is_interrupted: Callable[[], bool],
+) -> BakeOffState:
+    """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile.
+
+    A server that is away for a while is waited for: the bake-off goes on when it is back.
+    """
+    state: BakeOffState = "running"
+    last_seen = next_reap = time.monotonic()
+    while state not in ENDED and not is_interrupted():
+        asked = time.monotonic()
+        try:
+            progress = read_progress(session.db, bakeoff_id)
+            show(progress)
+            state = progress.state
+            if state not in ENDED and asked >= next_reap:
+                recover.reap(session.db, session.broker, lost_after_s=session.settings.fleet.lost_after_s)
+                next_reap = time.monotonic() + _REAP_EVERY_S
+            last_seen = time.monotonic()
+        except Unreachable:
+            if time.monotonic() - last_seen > _AWAY_S:
+                raise
+        # Watching a large bake-off must not become the database's main work.
+        time.sleep(max(_POLL_S, 4 * min(time.monotonic() - asked, 1.0)) if state not in ENDED else 0)
+    return state
+
+
+def exit_code(result: BakeOffResult) -> int:
+    """0 fine, 3 partial, 4 stopped at the cap."""
+    if result.state == "capped":
+        return 4
+    return 3 if result.is_partial else 0

@@ -1,0 +1,235 @@
+"""Looks at frozen sets: announced before the first call, closed with what they came to."""
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast, get_args
+
+from evalq.bakeoff.commit import commit_sha
+from evalq.bakeoff.holdout import log
+from evalq.bakeoff.holdout.chain import Entry, Link, look_warning, result_entry
+from evalq.bakeoff.holdout.guard import Purpose, is_holdout
+from evalq.bakeoff.holdout.log import Mirror, mirror_path, open_mirror
+from evalq.bakeoff.plan import Plan
+from evalq.definitions.files import file_sha256, load_evalset
+from evalq.definitions.project import find_evalset, task_of_set
+from evalq.errors import InputError, Problem, Refused
+from evalq.records import BakeOffRow
+from evalq.results import BakeOffResult
+from evalq.store.database import Connection, Database
+from evalq.store.definitions import evalset_sha
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look that was announced: its bake-off is recorded under its uid."""
+
+    uid: uuid.UUID
+    task: str
+    purpose: Purpose
+    head: str
+
+
+def admit(db: Database, root: Path | None, plan: Plan, *, run_type: str) -> uuid.UUID:
+    """The uid a bake-off is to have: on a holdout that of its look, which is announced here or refused."""
+    if not is_holdout(plan.evalset.name):
+        return uuid.uuid4()
+    if run_type not in get_args(Purpose):
+        raise Refused(
+            f"{plan.evalset.name!r} is a frozen holdout, and a {run_type} is no reason to look at it"
+        )
+    return open_look(db, root, plan, purpose=cast(Purpose, run_type)).uid
+
+
+def open_look(db: Database, root: Path | None, plan: Plan, *, purpose: Purpose) -> Look:
+    """Write the intent into the log, or refuse; `bakeoff.start` does so for every holdout it is given.
+
+    Without a root there is no file to write: the next command in the project's folder completes it.
+    """
+    assert plan.set_sha256 is not None, "the plan of a holdout knows its file's hash"
+    uid = uuid.uuid4()
+    intent = Entry(
+        kind="intent",
+        at=utc_now(),
+        task=plan.task.name,
+        eval_set=plan.evalset.name,
+        set_sha256=plan.set_sha256,
+        content_sha256=evalset_sha(plan.evalset),
+        git_sha=commit_sha(root) if root else None,
+        judges=tuple(judge.name for judge in plan.judges),
+        run_type=purpose,
+        bakeoff_uid=str(uid),
+    )
+    link = write_entry(db, _file_root(root, intent), intent)
+    return Look(uid, intent.task, purpose, link.head)
+
+
+def close_look(db: Database, look: Look, result: BakeOffResult) -> None:
+    """Write what a look came to; concluding its bake-off has done so already, and twice is once."""
+    with db.transaction() as tx:
+        record_result(tx, look.task, look.uid, result)
+
+
+def record_result(tx: Connection, task: str, uid: uuid.UUID, result: BakeOffResult) -> None:
+    """Write what the look of a bake-off came to, unless it had no intent or the log says just that."""
+    log.lock(tx, task)
+    history = log.read_history(tx, task)
+    intent, last = history.intent_of(str(uid)), history.result_of(str(uid))
+    if intent is None:
+        return
+    entry = result_entry(intent, result, at=utc_now())
+    if last is None or replace(last, at=entry.at, seq=entry.seq) != entry:
+        log.append(tx, entry)
+
+
+def warn_before(db: Database, plan: Plan) -> str | None:
+    """What is to be said before a final decision on a set that was looked at already."""
+    looks = log.read_history(db, plan.task.name).looks(plan.evalset.name, evalset_sha(plan.evalset))
+    return look_warning(plan.evalset.name, looks)
+
+
+def write_entry(db: Database, root: Path | None, entry: Entry) -> Link:
+    """Continue the log in the database and in the file, or in neither.
+
+    The file first, the commit last: who dies in between leaves a file that is ahead, and the next writer
+    takes its line over. Refused: the log is broken or contradicted, the set was changed, the disk is full.
+    """
+    with db.transaction() as tx:
+        log.lock(tx, entry.task)
+        if root is None:
+            return _append(tx, entry)
+        with open_mirror(root, entry.task) as mirror:
+            take_over(tx, entry.task, mirror)
+            link = _append(tx, entry)
+            mirror.complete(log.read_lines(tx, entry.task))
+    return link
+
+
+def take_over(tx: Connection, task: str, mirror: Mirror) -> None:
+    """Lines of the file that a younger database does not have yet become its own."""
+    for link in mirror.lines_ahead(log.read_lines(tx, task)):
+        log.add_link(tx, task, link)
+
+
+def complete_files(db: Database, root: Path) -> list[str]:
+    """Bring the project's log files up to the database's lines; return what is wrong with any of them."""
+    problems = []
+    for task in log.logged_tasks(db):
+        if not mirror_path(root, task).parent.is_dir():
+            continue  # another project's task
+        try:
+            _complete(db, root, task)
+        except Refused as exc:
+            problems.append(str(exc))
+    return problems
+
+
+def _complete(db: Database, root: Path, task: str) -> None:
+    with db.transaction() as tx:
+        # First the log, then the file, as every writer does: two of them never wait for each other.
+        log.lock(tx, task)
+        with open_mirror(root, task) as mirror:
+            take_over(tx, task, mirror)
+            mirror.complete(log.read_lines(tx, task))
+
+
+def utc_now() -> str:
+    """The time as the log has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _append(tx: Connection, entry: Entry) -> Link:
+    if broken := log.find_breaks(tx, entry.task):
+        raise Refused(
+            f"the holdout log of {entry.task} is broken at line {broken[0].line} in the database: it "
+            f"{broken[0].found}; `evalq holdout verify-log --task {entry.task}` shows all of it"
+        )
+    before = log.read_history(tx, entry.task).last_hashed(entry.eval_set)
+    if before and before.set_sha256 != entry.set_sha256 and entry.reason is None:
+        raise Refused(
+            f"{entry.eval_set!r} is not what it was: its sha256 is {entry.set_sha256[:12]}…, but line "
+            f"{before.seq} of the log ({before.kind} of {before.at[:10]}) says {before.set_sha256[:12]}…; "
+            f"restore the file, or record the change: "
+            f"evalq holdout freeze {entry.eval_set} --task {entry.task} --again --reason WHY"
+        )
+    return log.append(tx, entry)
+
+
+def _file_root(root: Path | None, intent: Entry) -> Path | None:
+    """Where the file is written; a drift check of a fleet that has no folder to write to goes on without."""
+    if root is None or intent.is_look:
+        return root
+    try:
+        with open_mirror(root, intent.task):
+            return root
+    except Refused:
+        return None
+
+
+def close_bakeoff(tx: Connection, bakeoff: BakeOffRow, result: BakeOffResult) -> BakeOffResult:
+    """Write the result of a look into the log as its bake-off concludes; the result as it is to be stored."""
+    if is_holdout(bakeoff.eval_set_name):
+        record_result(tx, bakeoff.task_name, bakeoff.uid, result)
+    return annotate(tx, replace(bakeoff, result=None), result)
+
+
+def annotate(db: Database | Connection, bakeoff: BakeOffRow, result: BakeOffResult) -> BakeOffResult:
+    """The result with the head of the task's log, as it was at the end of the bake-off, and its look."""
+    stored = json.loads(bakeoff.result) if bakeoff.result else None
+    head = stored.get("holdout_head") if stored else log.head(db, bakeoff.task_name)
+    if bakeoff.run_type != "final-decision":
+        return replace(result, holdout_head=head)
+    looks = log.read_history(db, bakeoff.task_name).looks(bakeoff.eval_set_name, bakeoff.eval_set_sha)
+    uids = [look.bakeoff_uid for look in looks]
+    number = uids.index(str(bakeoff.uid)) + 1 if str(bakeoff.uid) in uids else None
+    warning = look_warning(bakeoff.eval_set_name, looks[: number - 1]) if number else None
+    warnings = (*([warning] if warning else []), *result.warnings)
+    return replace(result, holdout_head=head, holdout_look=number, warnings=warnings)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen set: its hash, and where the log says so; `is_new` when this call wrote that line."""
+
+    task: str
+    eval_set: str
+    set_sha256: str
+    head: str | None
+    is_new: bool
+
+
+def freeze(db: Database, root: Path, *, name: str, task: str | None, reason: str | None = None) -> Frozen:
+    """Write a set's hash into the log; of a set that changed since it was hashed only with a reason."""
+    task_name = task or task_of_set(name, root)
+    path = find_evalset(name, task_name, root)
+    loaded = load_evalset(path)
+    evalset = loaded.evalset
+    if loaded.n_drafts:
+        remedy = "accept or remove them while the set has another name than holdout-…"
+        raise InputError(Problem(f"{loaded.n_drafts} of its cases are drafts", remedy, loaded.file))
+    if not is_holdout(evalset.name):
+        remedy = f"rename it to holdout-{evalset.name} first"
+        raise InputError(Problem(f"{evalset.name!r} is no holdout, so nothing would guard it", remedy))
+    sha256 = file_sha256(path)
+    if _is_frozen(db, task_name, evalset.name, sha256):
+        return Frozen(task_name, evalset.name, sha256, log.head(db, task_name), is_new=False)
+    entry = Entry(
+        kind="freeze",
+        at=utc_now(),
+        task=task_name,
+        eval_set=evalset.name,
+        set_sha256=sha256,
+        content_sha256=evalset_sha(evalset),
+        git_sha=commit_sha(root),
+        reason=reason,
+    )
+    link = write_entry(db, root, entry)
+    return Frozen(task_name, evalset.name, sha256, link.head, is_new=True)
+
+
+def _is_frozen(db: Database, task: str, eval_set: str, sha256: str) -> bool:
+    history = log.read_history(db, task)
+    freezes = [entry for entry in history.entries if entry.kind == "freeze" and entry.eval_set == eval_set]
+    return bool(freezes) and freezes[-1].set_sha256 == sha256

@@ -1,0 +1,79 @@
+"""Launching a bake-off: record it, then publish its first jobs; or go on with one that stopped."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from evalq.bakeoff import holdout, publish
+from evalq.bakeoff.commit import commit_sha
+from evalq.bakeoff.control import named_runs
+from evalq.bakeoff.plan import Plan, refuse_over_cap
+from evalq.engines.session import Session
+from evalq.store import bakeoffs
+from evalq.store.database import Connection
+
+
+def start(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off") -> int:
+    """Record a bake-off and publish its first jobs; return its id."""
+    terms = bakeoffs.Terms(
+        cap_usd, plan.look or run_type, commit_sha(root), session.settings.ambiguous_repeats
+    )
+    return launch(session, plan, terms=terms, root=root)
+
+
+def launch(
+    session: Session,
+    plan: Plan,
+    *,
+    terms: bakeoffs.Terms,
+    root: Path,
+    beside: Callable[[Connection, int], None] | None = None,
+) -> int:
+    """Log a look at a holdout, record the bake-off, then publish its first jobs; return its id.
+
+    What `beside` writes for its id is in the transaction that records it.
+    """
+    refuse_over_cap(plan, terms.cap_usd)
+    if plan.runs_code:
+        session.prepare_sandbox()
+    _set_daily_caps(session)
+    uid = holdout.admit(session.db, root, plan, run_type=terms.run_type)
+    with session.db.transaction() as tx:
+        bakeoff_id = bakeoffs.add(tx, plan, replace(terms, uid=uid))
+        if beside is not None:
+            beside(tx, bakeoff_id)
+    publish.open_chords(session.db, session.broker, bakeoff_id)
+    publish.pump_all(session.db, session.broker)
+    return bakeoff_id
+
+
+def restart(session: Session, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
+    """Go on with a stopped bake-off: what has ended stays, the rest is published; False: nothing is left."""
+    _set_daily_caps(session)
+    _prepare_sandbox(session, bakeoff_id)
+    is_open = bakeoffs.reopen(session.db, bakeoff_id, cap_usd=cap_usd)
+    publish.pump_all(session.db, session.broker)
+    return is_open
+
+
+def retry_errors(session: Session, bakeoff_id: int, *, judges: Sequence[str], cap_usd: Decimal | None) -> int:
+    """Run the errored jobs of some judges again, of all when none is named; return how many they are."""
+    run_ids = [run.id for run in named_runs(session, bakeoff_id, judges)]
+    _set_daily_caps(session)
+    n_jobs = bakeoffs.retry_errors(session.db, bakeoff_id, run_ids=run_ids, cap_usd=cap_usd)
+    if n_jobs:
+        _prepare_sandbox(session, bakeoff_id)
+        publish.pump_all(session.db, session.broker)
+    return n_jobs
+
+
+def _prepare_sandbox(session: Session, bakeoff_id: int) -> None:
+    """For a bake-off that goes on: its graders may have code to run."""
+    if session.db.row("runs_code", bakeoff_id=bakeoff_id):
+        session.prepare_sandbox()
+
+
+def _set_daily_caps(session: Session) -> None:
+    if session.settings.caps is not None:
+        bakeoffs.set_daily_caps(session.db, session.settings.caps.scopes())

@@ -1,0 +1,306 @@
+"""The plan of a bake-off: who is asked what, in which order, and what it may cost."""
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from evalq.calling.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
+from evalq.definitions.catalogue import Catalogue, pick
+from evalq.definitions.definition import near
+from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.graders.model import PairwiseGrader
+from evalq.definitions.judge import JudgeConfig, ModelJudge
+from evalq.definitions.prompt import answer_prompt
+from evalq.definitions.task import ScorerMode, TaskConfig
+from evalq.errors import CapReached, InputError, Problem
+from evalq.grading.grade import grader_models, named_graders, questions, stages
+from evalq.records import Prompt
+
+WINDOW_S = 20
+LARGEST_WINDOW = 4096
+"""Messages out at once for a gate without limits."""
+
+_SMALLEST_WINDOW = 4
+_USUAL_FINDING_CHARACTERS = 400
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """One (case, sample) for a judge, at its place in the shuffled order."""
+
+    case_id: str
+    sample: int
+    position: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a bake-off needs, decided before the first call."""
+
+    task: TaskConfig
+    evalset: EvalSet
+    judges: tuple[JudgeConfig, ...]
+    graders: Mapping[str, JudgeConfig]
+    """Grader models by the name the task or its cases call them; "" for the one they leave open."""
+    seed: int
+    samples: int
+    estimate_usd: Decimal
+    worst_usd: Decimal
+    prices_as_of: str | None = None
+    look: str | None = None
+    """Why a holdout is looked at: the run type of the bake-off."""
+    set_sha256: str | None = None
+    """Of the bytes of a holdout's file."""
+    warnings: tuple[str, ...] = ()
+    """What of another format's file has no part in this."""
+    n_drafts: int = 0
+    """Cases of the evalset that are left out, since nobody has accepted them."""
+
+    def window(self, judge: JudgeConfig) -> int:
+        """Messages out at once for a judge's gate: about twenty seconds of its limits."""
+        characters = [len(answer_prompt(self.task, case).user) for case in self.evalset.cases[:20]]
+        tokens = max(1, (len(self.task.system_prompt) + sum(characters) // len(characters)) // 4)
+        return window(judge, input_tokens=tokens, output_tokens=self.task.max_tokens)
+
+    @property
+    def draft_warning(self) -> str | None:
+        """What must be said of cases left out; None when there are none."""
+        if not self.n_drafts:
+            return None
+        cases = "1 draft case" if self.n_drafts == 1 else f"{self.n_drafts} draft cases"
+        return f"{cases} left out; `{accept_command(self.evalset.name, self.task.name)}` takes them in"
+
+    @property
+    def scorer(self) -> str:
+        """The scorer's name as stored: the mode, or `graders` for a task with a list of them."""
+        return self.task.scoring.mode if self.task.scoring else "graders"
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether a grader runs code that judges wrote."""
+        return any("sandbox" in stages(self.task, case) for case in self.evalset.cases)
+
+    @property
+    def grader(self) -> JudgeConfig | None:
+        """The grader model, the first of several."""
+        return next(iter(self.graders.values()), None)
+
+    @property
+    def grader_names(self) -> str | None:
+        """The grader models as stored, several separated by commas."""
+        return ", ".join(dict.fromkeys(judge.name for judge in self.graders.values())) or None
+
+    @property
+    def jobs_per_judge(self) -> int:
+        """Cases times samples."""
+        return len(self.evalset.cases) * self.samples
+
+    @property
+    def n_jobs(self) -> int:
+        """Jobs of the whole bake-off."""
+        return self.jobs_per_judge * len(self.judges)
+
+    def jobs(self) -> Iterator[PlannedJob]:
+        """One judge's jobs; all judges meet the cases in the same order, shuffled by the seed."""
+        pairs = [(case.id, sample) for case in self.evalset.cases for sample in range(1, self.samples + 1)]
+        random.Random(self.seed).shuffle(pairs)  # noqa: S311 - an order, not a secret
+        return (PlannedJob(case_id, sample, at) for at, (case_id, sample) in enumerate(pairs))
+
+
+def make_plan(
+    task: TaskConfig,
+    evalset: EvalSet,
+    judges: Sequence[JudgeConfig],
+    *,
+    graders: Mapping[str, JudgeConfig] | None = None,
+    seed: int = 0,
+    samples: int = 1,
+) -> Plan:
+    """Price and order a bake-off."""
+    known = graders or {}
+    estimate, worst = _costs(task, evalset, judges, known)
+    return Plan(
+        task,
+        evalset,
+        tuple(judges),
+        known,
+        seed,
+        samples,
+        estimate_usd=estimate * samples,
+        worst_usd=worst * samples,
+        prices_as_of=_prices_as_of([*judges, *known.values()]),
+    )
+
+
+def accept_command(eval_set: str, task: str) -> str:
+    """The command that makes cases of drafts."""
+    return f"evalq generate --accept {eval_set} --task {task} --all"
+
+
+def _prices_as_of(judges: Sequence[JudgeConfig]) -> str | None:
+    """The date of the price table, if any of these judges is priced by it."""
+    by_table = any(isinstance(judge, ModelJudge) and judge.price is None for judge in judges)
+    return prices_as_of() if by_table else None
+
+
+def refuse_unpriced(judges: Sequence[JudgeConfig]) -> None:
+    """Refuse judges without a known price: no cap could hold for them."""
+    remedy = "add price: under it in evalq.yaml, or allow it with --allow-unpriced"
+    problems = [Problem(f"judge {j.name!r} has no price", remedy) for j in judges if price_of(j) is None]
+    if problems:
+        raise InputError(*problems)
+
+
+def window(judge: JudgeConfig, *, input_tokens: int, output_tokens: int) -> int:
+    """How many messages a gate may have out: enough to keep it busy, too few to fill the slots of others."""
+    a_minute = [
+        rate
+        for rate in (
+            judge.rpm,
+            judge.input_tpm and judge.input_tpm / input_tokens,
+            judge.output_tpm and judge.output_tpm / output_tokens,
+        )
+        if rate
+    ]
+    by_rate = [math.ceil(min(a_minute) / 60 * WINDOW_S)] if a_minute else []
+    at_once = [judge.concurrency * 2] if judge.concurrency else []
+    return max(_SMALLEST_WINDOW, min([*by_rate, *at_once, LARGEST_WINDOW]))
+
+
+def apply_scorer(task: TaskConfig, scorer: ScorerMode | None, grader_model: str | None) -> TaskConfig:
+    """The task with another scorer mode or grader model than its file says."""
+    if scorer is None and grader_model is None:
+        return task
+    if task.scoring is None and scorer is not None:
+        raise InputError(Problem(f"task {task.name!r} is marked by its graders", "leave out --scorer"))
+    if task.scoring is None:
+        return task
+    fields = task.scoring.model_dump()
+    fields |= {"mode": scorer or fields["mode"], "judge_model": grader_model or fields["judge_model"]}
+    if fields["mode"] == "llm_judge" and not (fields["judge_model"] and fields["rubric"]):
+        raise InputError(
+            Problem(
+                f"task {task.name!r} has no rubric or grader model for llm_judge",
+                "add scoring.rubric and scoring.judge_model",
+            )
+        )
+    return task.model_copy(update={"scoring": type(task.scoring)(**fields)})
+
+
+def refuse_over_cap(plan: Plan, cap_usd: Decimal) -> None:
+    """Stop before the first call when the projection does not fit under the cap."""
+    if plan.estimate_usd > cap_usd:
+        raise CapReached(
+            f"the projected cost ${plan.estimate_usd:.2f} exceeds the cap ${cap_usd:.2f}; "
+            f"raise --max-cost-usd, or take fewer judges or cases"
+        )
+
+
+def _costs(
+    task: TaskConfig, evalset: EvalSet, judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]
+) -> tuple[Decimal, Decimal]:
+    """Probable and greatest dollars of one sample of everything, grading included."""
+    estimate = worst = Decimal(0)
+    for case in evalset.cases:
+        prompt = answer_prompt(task, case)
+        estimate += sum((estimate_usd(judge, prompt) for judge in judges), Decimal(0))
+        worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
+        if graders:
+            usual, longest = _graded_texts(task, prompt)
+            for one in questions(task, case, usual):
+                estimate += estimate_usd(graders[one.model or ""], one.prompt) * len(judges)
+            for one in questions(task, case, longest):
+                worst += worst_case_usd(graders[one.model or ""], one.prompt) * len(judges) * one.at_most
+    return estimate, worst
+
+
+def _graded_texts(task: TaskConfig, prompt: Prompt) -> tuple[str, str]:
+    """Text as long as what a grader usually reads, and as the longest it may have to read."""
+    longest = min(task.max_tokens * 4, len(prompt.user) * 4)
+    return "x" * min(_USUAL_FINDING_CHARACTERS, longest), "x" * longest
+
+
+SIMULATED_GRADER = "sim-grader"
+
+
+def choose_graders(
+    task: TaskConfig,
+    cases: Sequence[EvalCase],
+    judges: Sequence[JudgeConfig],
+    known: Catalogue,
+    *,
+    chosen: str | None = None,
+    usual: str | None = None,
+) -> dict[str, JudgeConfig]:
+    """Every grader model by the name it is called, "" for the one that graders leave open.
+
+    `chosen` stands in for all but the members of panels, `usual` for those left open. Simulated answers are
+    graded by a simulation, for nothing, unless a grader is chosen.
+    """
+    names = dict.fromkeys(name or "" for case in cases for name in grader_models(task, case))
+    panels = {name for case in cases for name in _panel_members(task, case)}
+    is_simulated = all(judge.provider == "simulated" for judge in judges)
+    return {
+        name: _stand_in(name, known, is_member=name in panels)
+        if is_simulated and (name in panels or not chosen)
+        else _named((chosen if name not in panels else None) or name or usual, task, known)
+        for name in names
+    }
+
+
+def named_models(task: TaskConfig, cases: Sequence[EvalCase]) -> list[str]:
+    """The grader models that a task and its cases name, each once."""
+    names = dict.fromkeys(name for case in cases for name in grader_models(task, case))
+    return [name for name in names if name]
+
+
+def _panel_members(task: TaskConfig, case: EvalCase) -> Sequence[str]:
+    return [name for _, grader in named_graders(task, case) for name in getattr(grader, "models", ())]
+
+
+def _stand_in(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
+    """A simulation: the one named, or the simulated grader; each member of a panel has its own."""
+    if name in known and known[name].provider == "simulated":
+        return known[name]
+    grader = known[SIMULATED_GRADER]
+    if not is_member:
+        return grader
+    return grader.model_copy(update={"name": f"{grader.name}-{name}", "model": f"{grader.model} as {name}"})
+
+
+def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
+    if not name:
+        raise InputError(
+            Problem(
+                f"task {task.name!r} has a model grader that names no model",
+                "write model: under it, give --grader-model, or set grader_model: in evalq.yaml",
+            )
+        )
+    return pick([name], known)[0]
+
+
+def refuse_absent_opponents(
+    task: TaskConfig, cases: Sequence[EvalCase], judges: Sequence[JudgeConfig]
+) -> None:
+    """Refuse to compare with the answers of a judge that gives none here."""
+    names = [judge.name for judge in judges]
+    graders = [grader for case in cases for _, grader in named_graders(task, case)]
+    opponents = dict.fromkeys(one.opponent for one in graders if isinstance(one, PairwiseGrader))
+    problems = [
+        Problem(
+            f"a pairwise grader compares with {name!r}, which is not among the judges",
+            f"add it to --judges, or name another {near(name, names)}".rstrip(),
+        )
+        for name in opponents
+        if name is not None and name not in names
+    ]
+    if problems:
+        raise InputError(*problems)
+
+
+def own_graders(judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]) -> list[str]:
+    """The judges on trial that grade too: by name, or as the same model of the same provider."""
+    models = {(grader.provider, grader.model) for grader in graders.values()}
+    return [judge.name for judge in judges if (judge.provider, judge.model) in models]

@@ -1,0 +1,195 @@
+"""A smoke test: one call per judge through the fleet, with everything that came back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalq.bakeoff.follow import is_never_interrupted, run_to_end
+from evalq.bakeoff.holdout import is_holdout
+from evalq.bakeoff.plan import Plan, make_plan, refuse_over_cap, refuse_unpriced
+from evalq.bakeoff.progress import Gate, read_gates
+from evalq.bakeoff.request import Request
+from evalq.definitions.catalogue import catalogue, pick
+from evalq.definitions.evalset import EvalSet
+from evalq.definitions.project import is_draft_set, list_evalsets
+from evalq.definitions.task import TaskConfig
+from evalq.engines.session import Session, open_session
+from evalq.errors import InputError, Problem
+from evalq.settings import Settings
+from evalq.store import bakeoffs
+from evalq.store.database import Row
+from evalq.store.definitions import evalset_sha, judge_sha, task_sha
+
+
+@dataclass(frozen=True)
+class Smoke:
+    """What one judge's call came to."""
+
+    judge: str
+    ok: bool
+    answer: str
+    fault: str | None
+    latency_ms: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: str
+    limits: dict[str, float]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    def line(self) -> str:
+        """On one line."""
+        if not self.ok:
+            return self.fault or "no answer"
+        limits = " ".join(f"{name}={value:g}" for name, value in self.limits.items() if value)
+        tokens = f"{self.input_tokens}+{self.output_tokens} tokens"
+        return f"{self.latency_ms} ms, {tokens}, ${self.cost_usd}" + (f", limits {limits}" if limits else "")
+
+
+def smoke_request(
+    task: str, eval_set: str | None, judges: Sequence[str], *, root: Path, allow_unpriced: bool
+) -> Request:
+    """A request for the first case of a set, once per judge."""
+    return Request(
+        task, eval_set or _first_set(task, root), judges, allow_unpriced=allow_unpriced, only_first_case=True
+    )
+
+
+def smoke_test(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path) -> list[Smoke]:
+    """Run a plan of one case to its end, and look at what came back from each judge."""
+    bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type="smoke")
+    return _findings(session, bakeoff_id)
+
+
+def _first_set(task: str, root: Path) -> str:
+    name = Path(task).stem if task.endswith((".yaml", ".yml", ".json")) else task
+    sets = [found for found in list_evalsets(name, root) if not is_holdout(found)]
+    if not sets:
+        raise InputError(
+            Problem(f"task {task!r} has no evalset to take a case from", "name one with --eval-set")
+        )
+    # What was drafted last week is nobody's usual set.
+    return min(sets, key=is_draft_set)
+
+
+def _findings(session: Session, bakeoff_id: int) -> list[Smoke]:
+    gates = {gate.name: gate for gate in read_gates(session.broker, session.settings)}
+    answers = {row["judge"]: row for row in session.db.rows("smoke_answers", bakeoff_id=bakeoff_id)}
+    return [
+        _smoke(run.judge, answers[run.judge], run.pause_reason, gates.get(run.gate))
+        for run in bakeoffs.runs(session.db, bakeoff_id)
+    ]
+
+
+def _smoke(judge: str, row: Row, pause_reason: str | None, gate: Gate | None) -> Smoke:
+    is_answer = row["completion_state"] == "answered"
+    state = f"the answer is {row['completion_state']}" if row["completion_state"] else row["message"]
+    return Smoke(
+        judge=judge,
+        ok=is_answer,
+        answer=row["answer"] or "",
+        fault=None if is_answer else pause_reason or state or "no answer yet",
+        latency_ms=row["latency_ms"],
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        cost_usd=f"{row['cost_usd'] or 0:.6f}",
+        limits=gate.limit if gate else {},
+    )
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What is asked, case by case, and of whom; the run type says what for."""
+
+    run_type: str
+    task: TaskConfig
+    evalset: EvalSet
+    judge: str
+    seed: int = 0
+    allow_unpriced: bool = False
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one case: its text, or why there is none."""
+
+    text: str | None
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What an errand came to; `is_kept` when the same was asked before, and nothing spent again."""
+
+    bakeoff_id: int
+    judge: str
+    state: str
+    spent_usd: Decimal
+    is_kept: bool
+    by_case: Mapping[str, Reply]
+
+
+def plan_errand(errand: Errand, settings: Settings) -> Plan:
+    """Who is asked, and what it may cost; nothing is touched."""
+    judges = pick([errand.judge], catalogue(settings.judges))
+    if not errand.allow_unpriced:
+        refuse_unpriced(judges)
+    return make_plan(errand.task, errand.evalset, judges, seed=errand.seed)
+
+
+def run_errand(
+    errand: Errand,
+    settings: Settings,
+    root: Path,
+    *,
+    cap_usd: Decimal,
+    is_interrupted: Callable[[], bool] = is_never_interrupted,
+) -> Replies:
+    """Ask, metered and capped like any bake-off; or read what was answered when the same was asked before.
+
+    So what was reviewed is what is written, and is paid for once. Interrupted, it is paused.
+    """
+    plan = plan_errand(errand, settings)
+    refuse_over_cap(plan, cap_usd)
+    with open_session(settings, fleet=True) as session:
+        known = _asked_before(session, errand, plan)
+        if known is not None:
+            return _replies(session, known, plan, is_kept=True)
+        bakeoff_id = run_to_end(
+            session, plan, cap_usd=cap_usd, root=root, run_type=errand.run_type, is_interrupted=is_interrupted
+        )
+        return _replies(session, bakeoff_id, plan, is_kept=False)
+
+
+def _asked_before(session: Session, errand: Errand, plan: Plan) -> int | None:
+    row = session.db.row(
+        "asked_before",
+        run_type=errand.run_type,
+        task_sha=task_sha(plan.task),
+        eval_set_sha=evalset_sha(plan.evalset),
+        seed=plan.seed,
+        judge_sha=judge_sha(plan.judges[0]),
+    )
+    return int(row["id"]) if row else None
+
+
+def _replies(session: Session, bakeoff_id: int, plan: Plan, *, is_kept: bool) -> Replies:
+    bakeoff = bakeoffs.get(session.db, bakeoff_id)
+    (run,) = bakeoffs.runs(session.db, bakeoff_id)
+    case_ids = [case.id for case in plan.evalset.cases]
+    rows = session.db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=case_ids)
+    by_case = dict.fromkeys(case_ids, Reply(None, run.pause_reason or "not asked"))
+    by_case |= {row["case_id"]: _reply(row) for row in rows}
+    spent_usd = Decimal(0) if is_kept else bakeoff.spent_usd
+    return Replies(bakeoff_id, run.judge, bakeoff.state, spent_usd, is_kept, by_case)
+
+
+def _reply(row: Row) -> Reply:
+    if row["completion_state"] == "answered":
+        return Reply(row["answer"])
+    state = f"the answer is {row['completion_state']}" if row["completion_state"] else row["message"]
+    return Reply(None, state or "no answer")

@@ -1,0 +1,139 @@
+"""How far a bake-off is, read from Postgres for the live display."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from evalq.definitions.catalogue import catalogue
+from evalq.definitions.judge import JudgeConfig
+from evalq.engines.broker import Broker
+from evalq.results import JudgeProgress, Progress
+from evalq.settings import Settings
+from evalq.store import bakeoffs
+from evalq.store.database import Database, Row
+
+_BROKEN_AFTER = 10
+"""So many jobs ended without a single verdict: the judge is broken, say so while it runs."""
+
+
+def read_progress(db: Database, bakeoff_id: int) -> Progress:
+    """The state of a bake-off at this instant."""
+    bakeoff = bakeoffs.get(db, bakeoff_id)
+    costs = {row["judge"]: row for row in db.rows("progress_costs", bakeoff_id=bakeoff_id)}
+    minutes = max((bakeoff.read_at - bakeoff.created_at).total_seconds(), 1.0) / 60
+    saved = db.row("cache_savings", bakeoff_id=bakeoff_id)
+    return Progress(
+        bakeoff_id=bakeoff.id,
+        task=bakeoff.task_name,
+        eval_set=bakeoff.eval_set_name,
+        state=bakeoff.state,
+        started_at=bakeoff.created_at,
+        now=bakeoff.read_at,
+        cap_usd=bakeoff.cap_usd,
+        spent_usd=bakeoff.spent_usd,
+        reserved_usd=bakeoff.reserved_usd,
+        judges=tuple(
+            _judge(row, costs.get(row["judge"]), min(minutes, 1.0))
+            for row in db.rows("progress", bakeoff_id=bakeoff_id)
+        ),
+        cached_verdicts=saved["n"] if saved else 0,
+        graded_findings=sum(row["grade_calls"] for row in costs.values()),
+    )
+
+
+def _judge(row: Row, cost: Row | None, minutes: float) -> JudgeProgress:
+    return JudgeProgress(
+        judge=row["judge"],
+        total=row["n_jobs"],
+        done=row["done"],
+        n_pass=row["n_pass"],
+        n_fail=row["n_fail"],
+        n_error=row["n_error"],
+        cost_usd=cost["cost_usd"] if cost else Decimal(0),
+        p95_latency_ms=row["p95_latency_ms"],
+        retries=cost["retries"] if cost else 0,
+        rpm=row["last_minute"] / minutes,
+        broken=f"paused: {row['pause_reason']}" if row["pause_reason"] else _broken(row),
+    )
+
+
+def _broken(row: Row) -> str | None:
+    if row["n_error"] < _BROKEN_AFTER or row["n_error"] < row["done"]:
+        return None
+    return f"{row['n_error']}/{row['done']} {row['error_kind']} outputs"
+
+
+_NAMES = {"rpm": "requests", "input_tpm": "input", "output_tpm": "output"}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One (provider, key, model) at this instant; limits are the smaller of configured and learned."""
+
+    name: str
+    limit: dict[str, float]
+    used_rpm: float
+    in_flight: int
+    waiting: int
+    closed_until: datetime | None
+    breaker_open_until: datetime | None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "gate": self.name,
+            "limit": self.limit,
+            "used_rpm": round(self.used_rpm, 1),
+            "in_flight": self.in_flight,
+            "waiting": self.waiting,
+            "closed_until": _iso(self.closed_until),
+            "breaker_open_until": _iso(self.breaker_open_until),
+        }
+
+
+def read_gates(broker: Broker, settings: Settings) -> Iterator[Gate]:
+    """Every gate used in the last day."""
+    judges = {judge.gate: judge for judge in catalogue(settings.judges).values()}
+    now = datetime.now(UTC)
+    for name, state in broker.gates().items():
+        yield _gate(name, state, judges.get(name), broker.waiting_at(name), now)
+
+
+def _gate(
+    name: str, state: dict[str, str], judge: JudgeConfig | None, counts: tuple[int, int], now: datetime
+) -> Gate:
+    return Gate(
+        name=name,
+        limit={unit: _smaller(state, judge, unit) for unit in _NAMES}
+        | {"concurrency": (judge and judge.concurrency) or 0},
+        used_rpm=_used(state, now),
+        in_flight=counts[0],
+        waiting=counts[1],
+        closed_until=_later(state.get("closed_until"), now),
+        breaker_open_until=_later(state.get("open_until"), now),
+    )
+
+
+def _smaller(state: dict[str, str], judge: JudgeConfig | None, unit: str) -> float:
+    known = [float(state.get(f"learned.{_NAMES[unit]}", 0)), float((judge and getattr(judge, unit)) or 0)]
+    return min((value for value in known if value > 0), default=0.0)
+
+
+def _used(state: dict[str, str], now: datetime) -> float:
+    """Permits of the last sixty seconds: this minute's, and the share of the last one still in sight."""
+    minute, second = divmod(now.timestamp(), 60)
+    behind = minute - float(state.get("minute", 0))
+    granted, before = float(state.get("granted", 0)), float(state.get("granted_before", 0))
+    this, last = (granted, before) if behind <= 0 else (0.0, granted) if behind <= 1 else (0.0, 0.0)
+    return this + last * (1 - second / 60)
+
+
+def _later(text: str | None, now: datetime) -> datetime | None:
+    instant = datetime.fromtimestamp(float(text or 0) / 1000, UTC)
+    return instant if instant > now else None
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat(timespec="seconds") if instant else None

@@ -1,0 +1,176 @@
+"""Replaying one answer: its prompt rendered again, its grades given again, what differs said."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalq.bakeoff.follow import run_to_end
+from evalq.bakeoff.plan import make_plan
+from evalq.bakeoff.rescore import UNASKED, CachedBench
+from evalq.calling.metered import question_key
+from evalq.definitions.prompt import answer_prompt
+from evalq.engines.session import Session
+from evalq.errors import InputError, Problem
+from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grader import Subject
+from evalq.records import BakeOffRow, Completion, Grade, Prompt, RunRow
+from evalq.store.database import Database
+from evalq.store.definitions import (
+    Snapshots,
+    StoredAnswer,
+    stored_answers,
+    stored_evalset,
+    stored_graders,
+    stored_judges,
+)
+
+RUN_TYPE = "replay"
+
+
+@dataclass(frozen=True)
+class GradePair:
+    """A grade as it was stored, and as it comes out now; None where one of them is missing."""
+
+    grader: str
+    then: Grade | None
+    now: Grade | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether mark, score or reason are not the same; what was not asked for now cannot tell."""
+        if self.then is None or self.now is None or self.now.reason == UNASKED:
+            return False
+        return _told(self.then) != _told(self.now)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One stored answer looked at again."""
+
+    bakeoff: BakeOffRow
+    run: RunRow
+    answer: StoredAnswer
+    prompt: Prompt
+    is_same_prompt: bool | None
+    """Whether the prompt has the bytes that were sent; None when nothing was sent for this job."""
+    grades: tuple[GradePair, ...]
+    verdict_then: str | None
+    verdict_now: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is not as it was."""
+        return self.is_same_prompt is False or any(pair.differs for pair in self.grades)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evalq.replay/1 document."""
+        text = self.answer.completion.text
+        return {
+            "schema": "evalq.replay/1",
+            "bakeoff": self.bakeoff.id,
+            "run_id": self.run.id,
+            "judge": self.run.judge,
+            "case_id": self.answer.case.id,
+            "sample": self.answer.sample,
+            "prompt": _prompt_document(self.prompt),
+            "same_prompt": self.is_same_prompt,
+            "answer": text,
+            "answer_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "state": self.answer.completion.state,
+            "grades": [_pair_document(pair) for pair in self.grades],
+            "verdict": {"then": self.verdict_then, "now": self.verdict_now},
+            "differs": self.differs,
+        }
+
+
+def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, sample: int = 1) -> Replay:
+    """Render the prompt and grade the stored answer again, from the snapshots; nobody is asked."""
+    answer = _stored(db, run, case_id, sample)
+    task = Snapshots(db).task(bakeoff.task_sha)
+    prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
+    bench = CachedBench(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
+    subject = Subject(task, answer.case, answer.completion, run.judge)
+    now = grade_answer(subject, bench) if subject.is_answer else []
+    outcome = db.row("job_outcome", job_id=answer.job_id)
+    return Replay(
+        bakeoff,
+        run,
+        answer,
+        prompt,
+        _is_sent(db, bakeoff, run, answer, prompt),
+        _pairs(_stored_grades(db, answer), now),
+        outcome["verdict"] if outcome else None,
+        decide_outcome(subject, now).verdict,
+    )
+
+
+def call_again(session: Session, found: Replay, *, cap_usd: Decimal, root: Path) -> Completion | None:
+    """Put the same question to the same judge once more, metered and capped like any other; what it says."""
+    db, bakeoff = session.db, found.bakeoff
+    one = stored_evalset(db, bakeoff).model_copy(update={"cases": [found.answer.case]})
+    judge = stored_judges(db, bakeoff.id)[found.run.judge]
+    graders = stored_graders(db, bakeoff.id)
+    plan = make_plan(Snapshots(db).task(bakeoff.task_sha), one, [judge], graders=graders, seed=bakeoff.seed)
+    bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
+    runs = [row["id"] for row in db.rows("runs", bakeoff_id=bakeoff_id)]
+    answers = stored_answers(db, runs)
+    return answers[0].completion if answers else None
+
+
+def _stored(db: Database, run: RunRow, case_id: str, sample: int) -> StoredAnswer:
+    answers = {answer.sample: answer for answer in stored_answers(db, [run.id], case_id=case_id)}
+    if sample not in answers:
+        has = (
+            f"it has samples {', '.join(map(str, answers))}" if answers else "`evalq inspect` lists its cases"
+        )
+        raise InputError(Problem(f"run {run.id} ({run.judge}) has no answer to case {case_id!r}", has))
+    return answers[sample]
+
+
+def _opponents(db: Database, bakeoff: BakeOffRow, answer: StoredAnswer) -> dict[str, str]:
+    runs = [row["id"] for row in db.rows("runs", bakeoff_id=bakeoff.id)]
+    others = stored_answers(db, runs, case_id=answer.case.id)
+    return {one.judge: one.completion.text for one in others if one.sample == answer.sample}
+
+
+def _is_sent(
+    db: Database, bakeoff: BakeOffRow, run: RunRow, answer: StoredAnswer, prompt: Prompt
+) -> bool | None:
+    """The key of a call is a hash over the bytes of its prompt."""
+    judge = stored_judges(db, bakeoff.id)[run.judge]
+    sent = [row["key"] for row in db.rows("sent_keys", job_id=answer.job_id) if row["purpose"] == "answer"]
+    return question_key(prompt, judge) in sent if sent else None
+
+
+def _stored_grades(db: Database, answer: StoredAnswer) -> list[Grade]:
+    return [Grade(**row) for row in db.rows("job_grades", job_id=answer.job_id)]
+
+
+def _pairs(then: Sequence[Grade], now: Sequence[Grade]) -> tuple[GradePair, ...]:
+    before, after = {grade.grader: grade for grade in then}, {grade.grader: grade for grade in now}
+    return tuple(GradePair(name, before.get(name), after.get(name)) for name in {**before, **after})
+
+
+def _told(grade: Grade) -> tuple[object, ...]:
+    return grade.passed, grade.score, grade.reason
+
+
+def _pair_document(pair: GradePair) -> dict[str, Any]:
+    return {
+        "grader": pair.grader,
+        "then": _grade_document(pair.then),
+        "now": _grade_document(pair.now),
+        "differs": pair.differs,
+    }
+
+
+def _grade_document(grade: Grade | None) -> dict[str, Any] | None:
+    return None if grade is None else {"passed": grade.passed, "score": grade.score, "reason": grade.reason}
+
+
+def _prompt_document(prompt: Prompt) -> dict[str, Any]:
+    turns = [{"role": turn.role, "content": turn.text} for turn in prompt.turns]
+    return {"system": prompt.system, "turns": turns, "user": prompt.user, "max_tokens": prompt.max_tokens}

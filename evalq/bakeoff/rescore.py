@@ -1,0 +1,236 @@
+"""Scoring again: stored answers are graded anew by the fleet, and nobody is asked for another one."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import Field, FiniteFloat, model_validator
+
+from evalq.bakeoff import holdout
+from evalq.bakeoff.commit import commit_sha
+from evalq.bakeoff.launch import launch
+from evalq.bakeoff.plan import Plan, apply_scorer, choose_graders, make_plan
+from evalq.bakeoff.verdict_cache import verdict_key
+from evalq.calling.pricing import estimate_usd
+from evalq.definitions.catalogue import catalogue
+from evalq.definitions.definition import Definition, validate
+from evalq.definitions.files import TASK_SUFFIXES, file_sha256, load_located, load_task, shown
+from evalq.definitions.graders import GraderConfig
+from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.located import Located
+from evalq.definitions.project import find_evalset, list_tasks
+from evalq.definitions.task import ScorerMode, ScoringConfig, TaskConfig
+from evalq.engines.session import Session
+from evalq.errors import InputError, Problem, Refused, UngradableAnswer
+from evalq.grading.grade import grade_answer
+from evalq.grading.grader import Subject
+from evalq.grading.sandbox.program import Program, ProgramRun
+from evalq.grading.scoring import check_rubric
+from evalq.records import BakeOffRow, Prompt, RunRow
+from evalq.store.bakeoffs import Terms
+from evalq.store.database import Database
+from evalq.store.definitions import (
+    Snapshots,
+    stored_answers,
+    stored_evalset,
+    stored_graders,
+    stored_judges,
+    take_over,
+)
+
+Read = TypeVar("Read")
+
+UNASKED = "not in the verdict cache"
+UNRUN = "code is run by the fleet only"
+
+
+@dataclass
+class CachedBench:
+    """Counts what it finds, and what would have to be asked and for how much."""
+
+    db: Database
+    graders: Mapping[str, JudgeConfig]
+    opponents: Mapping[str, str]
+    found: int = 0
+    missing: int = 0
+    missing_usd: Decimal = Decimal(0)
+
+    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+        """The stored reply; a missing one is counted and leaves the grade undecided."""
+        grader = self.graders.get(model or "")
+        if grader is None:
+            raise UngradableAnswer(f"the bake-off has no grader model {model or ''}".rstrip())
+        hit = self.db.row("peek_verdict", key=verdict_key(prompt, grader))
+        if hit is None:
+            self.missing += 1
+            self.missing_usd += estimate_usd(grader, prompt)
+            raise UngradableAnswer(UNASKED)
+        self.found += 1
+        return read(hit["verdict"])
+
+    def run(self, program: Program) -> ProgramRun:
+        """Code is for workers: nothing is run here."""
+        del program
+        raise UngradableAnswer(UNRUN)
+
+    def answer_of(self, judge: str) -> str:
+        """What another judge said to the same case."""
+        if judge not in self.opponents:
+            raise UngradableAnswer(f"{judge} has no answer to compare with")
+        return self.opponents[judge]
+
+
+RUN_TYPE = "rescore"
+
+
+@dataclass(frozen=True)
+class Regrading:
+    """How answers are to be graded this time; what is left out is as the task has it."""
+
+    scorer: ScorerMode | None = None
+    grader_model: str | None = None
+    graders_file: Path | None = None
+    as_recorded: bool = False
+    """By the task as it was when the answers were given, not by its file as it is now."""
+    is_final: bool = False
+    root: Path = Path()
+
+
+@dataclass(frozen=True)
+class Rescore:
+    """A bake-off that is to be graded anew: which of its runs, and the plan of the grading."""
+
+    source: BakeOffRow
+    runs: tuple[RunRow, ...]
+    plan: Plan
+    graded_by: str
+
+    @property
+    def sources(self) -> dict[str, int]:
+        """The run each judge's answers come from."""
+        return {run.judge: run.id for run in self.runs}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What grading anew takes: answers, verdicts found in the cache, those to ask for, and for how much."""
+
+    answers: int
+    cached: int
+    to_ask: int
+    usd: Decimal
+
+
+class GraderFile(Definition):
+    """A file of graders to mark with in place of the task's own."""
+
+    graders: list[GraderConfig] = Field(default=[])
+    scoring: ScoringConfig | None = None
+    pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _something_marks(self) -> Self:
+        if not self.graders and self.scoring is None:
+            raise ValueError("nothing in it marks an answer; write graders: or scoring:")
+        return self
+
+
+def plan_rescore(session: Session, runs: Sequence[RunRow], source: BakeOffRow, how: Regrading) -> Rescore:
+    """Everything a second grading needs, decided before it begins."""
+    db = session.db
+    task, graded_by = _graded_task(Snapshots(db).task(source.task_sha), how)
+    evalset, judges = stored_evalset(db, source), stored_judges(db, source.id)
+    on_trial = [judges[run.judge] for run in runs]
+    graders = choose_graders(
+        task,
+        evalset.cases,
+        on_trial,
+        catalogue(session.settings.judges),
+        chosen=how.grader_model,
+        usual=session.settings.grader_model,
+    )
+    if task.scoring is not None and task.scoring.mode == "llm_judge":
+        check_rubric(task, evalset.cases[0])
+    if not how.grader_model:  # who graded before grades again: its verdicts may be in the cache
+        graders |= {name: judge for name, judge in stored_graders(db, source.id).items() if name in graders}
+    plan = make_plan(task, evalset, on_trial, graders=graders, seed=source.seed, samples=source.samples)
+    return Rescore(source, tuple(runs), _look(plan, how), graded_by)
+
+
+def forecast(db: Database, rescore: Rescore) -> Forecast:
+    """What grading anew would take: how many verdicts are in the cache, how many must be asked for."""
+    found = missing = answers = 0
+    usd = Decimal(0)
+    said: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
+    stored = stored_answers(db, [run.id for run in rescore.runs])
+    for answer in stored:
+        said[answer.case.id, answer.sample][answer.judge] = answer.completion.text
+    for answer in (one for one in stored if one.completion.is_answer):
+        opponents = said[answer.case.id, answer.sample]
+        bench = CachedBench(db, rescore.plan.graders, opponents)
+        grade_answer(Subject(rescore.plan.task, answer.case, answer.completion, answer.judge), bench)
+        answers, found, missing = answers + 1, found + bench.found, missing + bench.missing
+        usd += bench.missing_usd
+    return Forecast(answers, found, missing, usd)
+
+
+def start_rescore(session: Session, rescore: Rescore, *, cap_usd: Decimal, root: Path) -> int:
+    """Record the second grading with the answers it is about, and publish it; return its id."""
+    terms = Terms(
+        cap_usd,
+        rescore.plan.look or RUN_TYPE,
+        commit_sha(root),
+        session.settings.ambiguous_repeats,
+        rescored_from=rescore.source.id,
+        rescored_runs=rescore.sources,
+    )
+    free = replace(rescore.plan, estimate_usd=forecast(session.db, rescore).usd)
+    return launch(session, free, terms=terms, root=root, beside=take_over)
+
+
+def _graded_task(recorded: TaskConfig, how: Regrading) -> tuple[TaskConfig, str]:
+    """The task as it asked, with the grading of this time, and where that comes from."""
+    if how.graders_file is not None:
+        own = _load_graders(how.graders_file)
+        marks = {name: getattr(own, name) for name in ("graders", "scoring", "pass_threshold")}
+        task, source = recorded.model_copy(update=marks), shown(how.graders_file)
+        return apply_scorer(task, how.scorer, how.grader_model), source
+    path = None if how.as_recorded else list_tasks(how.root).get(recorded.name)
+    if path is None:
+        return apply_scorer(recorded, how.scorer, how.grader_model), "the task as it was recorded"
+    written = load_task(path)
+    # Which scorer and which model was chosen then holds on, unless another is chosen now.
+    then = recorded.scoring if written.scoring else None
+    mode = how.scorer or (then.mode if then else None)
+    model = how.grader_model or (then.judge_model if then else None)
+    marks = {name: getattr(written, name) for name in ("graders", "scoring", "pass_threshold")}
+    return apply_scorer(recorded.model_copy(update=marks), mode, model), shown(path)
+
+
+def _load_graders(path: Path) -> GraderFile:
+    """A list of graders, or a mapping with `graders`, `scoring` and `pass_threshold`."""
+    located = load_located(path, TASK_SUFFIXES)
+    if isinstance(located.value, list):
+        lines = {("graders", *loc): line for loc, line in located.lines.items()}
+        located = Located({"graders": located.value}, {(): 1, **lines}, located.file)
+    return validate(GraderFile, located)
+
+
+def _look(plan: Plan, how: Regrading) -> Plan:
+    """Grading a holdout's answers anew is a look at it."""
+    name = plan.evalset.name
+    if not holdout.is_holdout(name):
+        if how.is_final:
+            raise InputError(Problem(f"{name!r} is no holdout", "leave out --final-decision"))
+        return plan
+    if not how.is_final:
+        raise Refused(
+            f"{name!r} is a frozen holdout: marking its answers in another way is one more look at it; "
+            "with --final-decision it is recorded for good"
+        )
+    return replace(
+        plan, look="final-decision", set_sha256=file_sha256(find_evalset(name, plan.task.name, how.root))
+    )

@@ -1,0 +1,197 @@
+"""Runs that somebody names, by number or as BAKEOFF:JUDGE, with all that their numbers are made of."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalq.definitions.definition import near
+from evalq.errors import InputError, Problem
+from evalq.records import BakeOffRow, OutcomeRow, RunRow
+from evalq.results import Agreement, RunResult
+from evalq.store import bakeoffs
+from evalq.store import outcomes as kappas
+from evalq.store.database import Database
+from evalq.store.outcomes import evidence
+from evalq.summary.change import Change, Side, compare
+from evalq.summary.comparisons import agreements
+from evalq.summary.power import PastRun
+from evalq.summary.summarise import shares, summarise_run, votes
+
+PAST_BAKEOFFS = 10
+
+_HOW_TO_NAME = (
+    "`evalq inspect ID --json` has each judge's run_id; or write BAKEOFF:JUDGE, as in last:haiku-4.5"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run that was named."""
+
+    bakeoff: BakeOffRow
+    run: RunRow
+    result: RunResult
+    outcomes: Sequence[OutcomeRow]
+
+    @property
+    def name(self) -> str:
+        """How messages speak of it."""
+        return f"run {self.run.id} ({self.run.judge})"
+
+
+def find_runs(db: Database, names: Sequence[str]) -> list[Entry]:
+    """The runs meant, in the order named; every name that means none is reported."""
+    found: list[Entry] = []
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            found.append(_find_run(db, name))
+        except InputError as exc:
+            problems += exc.problems
+    if problems:
+        raise InputError(*problems)
+    return found
+
+
+def agreement_of(db: Database, entries: Sequence[Entry], task: str) -> list[Agreement]:
+    """The agreement of every two runs of a task on one evalset, and keep it in eval_kappa."""
+    _require_comparable(entries, task)
+    cases = dict.fromkeys(row.case_id for entry in entries for row in entry.outcomes)
+    names = labels(entries)
+    vectors = {name: votes(shares(entry.outcomes, cases)) for name, entry in zip(names, entries, strict=True)}
+    vendors = {name: entry.run.vendor for name, entry in zip(names, entries, strict=True)}
+    judges = {name: entry.run.judge for name, entry in zip(names, entries, strict=True)}
+    pairs = [_marked(pair, judges) for pair in agreements(vectors, vendors)]
+    with db.transaction() as tx:
+        met = [pair for pair in pairs if pair.n]
+        kappas.keep_kappas(tx, met, {name: entry.run.id for name, entry in zip(names, entries, strict=True)})
+    return pairs
+
+
+def labels(entries: Sequence[Entry]) -> list[str]:
+    """The judges' names, with the run where one stands for two."""
+    judges = [entry.run.judge for entry in entries]
+    return [
+        judge if judges.count(judge) == 1 else f"{judge} (run {entry.run.id})"
+        for judge, entry in zip(judges, entries, strict=True)
+    ]
+
+
+def change_between(db: Database, before: Entry, after: Entry, *, margin: float) -> Change:
+    """What changed from one run to the other."""
+    if before.bakeoff.task_name != after.bakeoff.task_name:
+        raise InputError(
+            Problem(
+                f"{before.name} is of task {before.bakeoff.task_name!r}, "
+                f"{after.name} of {after.bakeoff.task_name!r}",
+                "compare runs of one task",
+            )
+        )
+    change = compare(_side(db, before), _side(db, after), margin=margin, warnings=[*_warnings(before, after)])
+    if change is None:
+        raise InputError(
+            Problem(
+                f"{before.name} and {after.name} have a verdict on no case in common",
+                "compare runs on the same evalset",
+            )
+        )
+    return change
+
+
+def past_runs(db: Database, task: str) -> list[PastRun]:
+    """The judges of a task's latest bake-offs with their verdict counts, by bake-off."""
+    return [
+        PastRun(
+            row["bakeoff_id"],
+            row["judge"],
+            {
+                case: (graded, passed)
+                for case, graded, passed in zip(row["cases"], row["graded"], row["passed"], strict=True)
+            },
+        )
+        for row in db.rows("past_tallies", task=task, limit=PAST_BAKEOFFS)
+    ]
+
+
+def _find_run(db: Database, name: str) -> Entry:
+    bakeoff, colon, judge = name.partition(":")
+    if colon:
+        return _entry(db, *_run_of_judge(db, bakeoff, judge))
+    row = db.row("run", run_id=int(name)) if name.isdecimal() and len(name) < 19 else None
+    if row is None:
+        raise InputError(Problem(f"there is no run {name!r}", _HOW_TO_NAME))
+    return _entry(db, row["bakeoff_id"], row["id"])
+
+
+def _run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, int]:
+    bakeoff_id = bakeoffs.find(db, bakeoff)
+    runs = {run.judge: run.id for run in bakeoffs.runs(db, bakeoff_id)}
+    if judge not in runs:
+        raise InputError(Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", near(judge, runs)))
+    return bakeoff_id, runs[judge]
+
+
+def _entry(db: Database, bakeoff_id: int, run_id: int) -> Entry:
+    bakeoff, facts = bakeoffs.get(db, bakeoff_id), evidence(db, bakeoff_id, run_id=run_id)
+    run = next(run for run in bakeoffs.runs(db, bakeoff_id) if run.id == run_id)
+    return Entry(bakeoff, run, summarise_run(bakeoff, run, facts.outcomes, facts), facts.outcomes)
+
+
+def _require_comparable(entries: Sequence[Entry], task: str) -> None:
+    """One task, one version of one evalset, every run at its end and each named once."""
+    problems = [problem for entry in entries for problem in _problems(entry, entries[0], task)]
+    times = Counter(entry.run.id for entry in entries)
+    problems += [
+        Problem(f"run {run_id} is named {n} times", "name it once") for run_id, n in times.items() if n > 1
+    ]
+    if len(entries) < 2:
+        problems.append(Problem("agreement takes two runs", "name them as --run-ids a,b"))
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+
+
+def _problems(entry: Entry, first: Entry, task: str) -> Iterator[Problem]:
+    bakeoff = entry.bakeoff
+    if bakeoff.task_name != task:
+        yield Problem(f"{entry.name} is of task {bakeoff.task_name!r}, not {task!r}", "leave it out")
+    elif bakeoff.eval_set_sha != first.bakeoff.eval_set_sha:
+        yield Problem(f"{entry.name} is on {_set(entry)}, {first.name} on {_set(first)}", "leave one out")
+    if entry.run.state != "concluded":
+        yield Problem(f"{entry.name} has not concluded", f"see evalq inspect {bakeoff.id}")
+
+
+def _set(entry: Entry) -> str:
+    """The evalset and which version: its name alone does not tell."""
+    return f"{entry.bakeoff.eval_set_name} ({entry.bakeoff.eval_set_sha[:8]})"
+
+
+def _marked(pair: Agreement, judges: Mapping[str, str]) -> Agreement:
+    """A judge agrees with itself: that is consistency, not two judges that err alike."""
+    return replace(pair, flag="same_judge") if judges[pair.a] == judges[pair.b] else pair
+
+
+def _side(db: Database, entry: Entry) -> Side:
+    rows = db.rows("case_contents", eval_set_sha=entry.bakeoff.eval_set_sha)
+    contents = {row["case_id"]: row["content"] for row in rows}
+    bakeoff = entry.bakeoff
+    return Side(bakeoff.id, bakeoff.eval_set_name, bakeoff.samples, entry.result, entry.outcomes, contents)
+
+
+def _warnings(before: Entry, after: Entry) -> Iterator[str]:
+    """What else differs between the two, so that the judge need not be the reason."""
+    then, now = before.bakeoff, after.bakeoff
+    if then.task_sha != now.task_sha:
+        yield "the task itself changed between the two: its prompt, its scoring or its limits"
+    if (then.scorer_mode, then.grader_model) != (now.scorer_mode, now.grader_model):
+        yield f"marked differently: {_scorer(then)}, then {_scorer(now)}"
+    if then.samples != now.samples:
+        yield f"{then.samples} and {now.samples} samples a case"
+    for entry in (before, after):
+        if entry.result.excluded:
+            yield f"{entry.name}: {entry.result.excluded}"
+        elif len(entry.outcomes) < entry.run.n_jobs:
+            yield f"{entry.name} is INTERIM: {len(entry.outcomes)} of {entry.run.n_jobs} jobs done"
+
+
+def _scorer(bakeoff: BakeOffRow) -> str:
+    return bakeoff.scorer_mode + (f" ({bakeoff.grader_model})" if bakeoff.grader_model else "")

@@ -1,0 +1,37 @@
+"""Adapters to everything that can sit as a judge; each is imported only when it is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from evalq.definitions.judge import JudgeConfig
+    from evalq.records import Completion, Prompt
+
+
+class Adapter(Protocol):
+    """Asks one judge. Raises ProviderFault and nothing else."""
+
+    def complete(self, prompt: "Prompt") -> "Completion":
+        """One call, no retries."""
+        ...
+
+
+_ADAPTERS = {
+    "simulated": "evalq.calling.providers.simulated:SimulatedAdapter",
+    "python": "evalq.calling.providers.local:PythonAdapter",
+    "command": "evalq.calling.providers.local:CommandAdapter",
+    "anthropic": "evalq.calling.providers.anthropic:AnthropicAdapter",
+    "openai": "evalq.calling.providers.openai:OpenAIAdapter",
+    "xai": "evalq.calling.providers.openai:OpenAIAdapter",
+    "google": "evalq.calling.providers.google:GoogleAdapter",
+    "http": "evalq.calling.providers.http:HttpAdapter",
+}
+
+PROVIDERS = tuple(_ADAPTERS)
+
+
+def connect(judge: "JudgeConfig", environ: Mapping[str, str]) -> Adapter:
+    """The adapter of a judge; keys are read from `environ`."""
+    module, name = _ADAPTERS[judge.provider].split(":")
+    return cast(Adapter, getattr(import_module(module), name)(judge, environ))

@@ -1,0 +1,117 @@
+"""Claude models, through Anthropic's SDK."""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from evalq.calling.providers.faults import FaultsOf, Party, request_id
+from evalq.calling.providers.reading import (
+    States,
+    a_name,
+    an_account,
+    an_object,
+    elapsed_ms,
+    joined_text,
+    rate_hints,
+    read_key,
+    read_list,
+    read_object,
+    shown,
+    state_of,
+    state_with_tools,
+    tokens,
+    tool_calls,
+)
+from evalq.calling.providers.requests import anthropic_body, refuse_streaming
+from evalq.calling.providers.transport import call_headers, client
+from evalq.definitions.judge import AnthropicJudge
+from evalq.records import Completion, CompletionState, Prompt, Usage
+
+_URL = "https://api.anthropic.com"
+_STATES: States = {
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "pause_turn": "truncated",
+    "refusal": "refused",
+}
+_LIMITS = {
+    "rpm": "anthropic-ratelimit-requests-limit",
+    "input_tpm": "anthropic-ratelimit-input-tokens-limit",
+    "output_tpm": "anthropic-ratelimit-output-tokens-limit",
+}
+
+
+class AnthropicAdapter:
+    """Asks /v1/messages. The SDK's typed methods cost twice as much as the call: its `post` is used."""
+
+    def __init__(self, judge: AnthropicJudge, environ: Mapping[str, str]) -> None:
+        import anthropic
+
+        refuse_streaming(judge)
+        key = read_key(judge, environ)
+        # At DEBUG the SDK logs the prompt, whoever asked for it.
+        logging.getLogger("anthropic").setLevel(logging.INFO)
+        self._judge = judge
+        self._party = Party("anthropic", judge.key_name, (key,) if key else ())
+        self._client = anthropic.Anthropic(
+            api_key=key,
+            base_url=judge.base_url or _URL,
+            timeout=judge.deadline_s,
+            max_retries=0,
+            http_client=client,
+            open_telemetry=False,
+        )
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One message."""
+        with FaultsOf(self._party, prompt) as call:
+            started = time.perf_counter()
+            response = self._client.post(
+                "/v1/messages",
+                cast_to=httpx2.Response,
+                body=anthropic_body(self._judge, prompt),
+                options={"headers": dict(call_headers(prompt))},
+            )
+            latency_ms = elapsed_ms(started)
+            call.request_id = request_id(response.headers)
+            return read_message(response, latency_ms)
+
+
+def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    body = read_object(response.content)
+    content = read_list(body, "content")
+    text, calls = joined_text(content), tool_calls(content)
+    return Completion(
+        state_with_tools(_state(text, body), calls),
+        shown(text, content),
+        _usage(an_account(body.get("usage"))),
+        latency_ms,
+        model=a_name(body.get("model")),
+        request_id=request_id(response.headers),
+        rate_hints=rate_hints(response.headers, _LIMITS),
+        tool_calls=calls,
+    )
+
+
+def _state(text: str | None, body: dict[str, Any]) -> CompletionState:
+    """A refusal before the first word comes from a filter and has a category: the prompt was blocked."""
+    finish = body.get("stop_reason")
+    if finish == "refusal" and not text and an_object(body.get("stop_details")).get("category"):
+        return "blocked"
+    return state_of(text, finish, _STATES)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """The input is three disjoint sums; the output includes the thinking."""
+    cached = tokens(usage, "cache_read_input_tokens")
+    return Usage(
+        tokens(usage, "input_tokens") + tokens(usage, "cache_creation_input_tokens") + cached,
+        tokens(usage, "output_tokens"),
+        cached_input_tokens=cached,
+        thinking_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
+        raw=usage,
+    )

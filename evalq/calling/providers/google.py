@@ -1,0 +1,156 @@
+"""Gemini models, through Google's SDK."""
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from evalq.calling.providers.faults import FaultsOf, Party
+from evalq.calling.providers.reading import (
+    States,
+    a_name,
+    an_account,
+    an_object,
+    elapsed_ms,
+    joined_text,
+    read_key,
+    read_list,
+    read_object,
+    shown,
+    state_of,
+    state_with_tools,
+    tokens,
+    tool_calls,
+)
+from evalq.calling.providers.requests import google_config, google_contents
+from evalq.calling.providers.transport import call_headers, client
+from evalq.definitions.judge import GoogleJudge
+from evalq.errors import ProviderFault
+from evalq.records import About, Completion, CompletionState, Prompt, Usage
+
+if TYPE_CHECKING:
+    from google import genai
+    from google.genai.types import GenerateContentConfig
+
+_URL = "https://generativelanguage.googleapis.com"
+_BLOCKED = "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER"
+_STATES: States = {
+    "MAX_TOKENS": "truncated",
+    "CONTINUATION": "truncated",
+    "MALFORMED_FUNCTION_CALL": "malformed",
+    "MALFORMED_RESPONSE": "malformed",
+    **dict.fromkeys(_BLOCKED.split(), "blocked"),
+}
+_lock = threading.Lock()
+
+
+class GoogleAdapter:
+    """Asks generateContent for the raw reply: the SDK's own reading of it costs more than the call."""
+
+    def __init__(self, judge: GoogleJudge, environ: Mapping[str, str]) -> None:
+        key = read_key(judge, environ)
+        self._judge = judge
+        self._party = Party("google", judge.key_name, (key,) if key else ())
+        with _lock:
+            self._client = _sdk_client(key, judge.base_url or _URL, round(judge.deadline_s * 1000))
+        self._check_params()
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One candidate."""
+        with FaultsOf(self._party, prompt):
+            config = _config(google_config(self._judge, prompt), call_headers(prompt))
+            started = time.perf_counter()
+            response = self._client.models.generate_content(
+                model=self._judge.model, contents=google_contents(prompt), config=config
+            )
+            latency_ms = elapsed_ms(started)
+            raw = response.sdk_http_response
+            return read_candidates((raw and raw.body) or "", latency_ms)
+
+    def _check_params(self) -> None:
+        try:
+            _config(google_config(self._judge, Prompt("", "", 1, About("", ""))), {})
+        except ValidationError as exc:
+            names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
+            message = f"{self._judge.name} has params that Google's SDK does not take: {names}"
+            raise ProviderFault("fatal", message) from None
+
+
+@lru_cache(maxsize=64)
+def _sdk_client(key: str | None, base_url: str, timeout_ms: int) -> "genai.Client":
+    """One for all: it reads the system's certificates, though it has no use for them here."""
+    from google import genai
+    from google.genai import types
+
+    options = types.HttpOptions(
+        base_url=base_url,
+        timeout=timeout_ms,
+        httpx_client=client,
+        retry_options=types.HttpRetryOptions(attempts=1),
+    )
+    return genai.Client(api_key=key, vertexai=False, http_options=options)
+
+
+def _config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateContentConfig":
+    """Nothing behind our back: a continuation or a function call of the SDK's would be another paid call."""
+    from google.genai import types
+
+    return types.GenerateContentConfig(
+        **{
+            "automatic_continuation": False,
+            "automatic_function_calling": {"disable": True},
+            **({"http_options": {"headers": dict(headers)}} if headers else {}),
+            **fields,
+            "should_return_http_response": True,
+        }
+    )
+
+
+def read_candidates(reply: str, latency_ms: int) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    body = read_object(reply)
+    state, text = _answer(body)
+    calls = tool_calls(_parts(body))
+    return Completion(
+        state_with_tools(state, calls),
+        text,
+        _usage(an_account(body.get("usageMetadata"))),
+        latency_ms,
+        model=a_name(body.get("modelVersion")),
+        request_id=a_name(body.get("responseId")),
+        tool_calls=calls,
+    )
+
+
+def _parts(body: dict[str, Any]) -> object:
+    """The parts of the first candidate, if it has any."""
+    candidates = body.get("candidates")
+    first = an_object(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    return an_object(first.get("content")).get("parts")
+
+
+def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
+    if an_object(body.get("promptFeedback")).get("blockReason"):
+        return "blocked", ""
+    # An empty list is left out on the wire: the account is what tells silence from another's reply.
+    candidates = read_list({"candidates": []} | body if "usageMetadata" in body else body, "candidates")
+    if not candidates:
+        return "empty", ""
+    parts = _parts(body)
+    text = joined_text(parts, skip="thought")
+    return state_of(text, an_object(candidates[0]).get("finishReason"), _STATES), shown(text, parts)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """Thoughts are billed as output beside the candidates; what a tool read is input."""
+    thinking = tokens(usage, "thoughtsTokenCount")
+    return Usage(
+        tokens(usage, "promptTokenCount") + tokens(usage, "toolUsePromptTokenCount"),
+        tokens(usage, "candidatesTokenCount") + thinking,
+        cached_input_tokens=tokens(usage, "cachedContentTokenCount"),
+        thinking_tokens=thinking,
+        raw=usage,
+    )

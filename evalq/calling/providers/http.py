@@ -1,0 +1,262 @@
+"""Any JSON endpoint as a judge: a request by template, and the answer by its path in the reply."""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import httpx2
+
+from evalq.calling.providers.faults import FaultsOf, Party, refused, request_id
+from evalq.calling.providers.reading import (
+    elapsed_ms,
+    read_json,
+    read_key,
+    read_variable,
+    state_with_tools,
+    tool_calls,
+)
+from evalq.calling.providers.transport import call_headers, client
+from evalq.definitions.judge import HttpJudge
+from evalq.definitions.template import check_template, filled, names_in, render, variable_of
+from evalq.errors import ProviderFault
+from evalq.records import Completion, CompletionState, Prompt, ToolCall
+
+if TYPE_CHECKING:
+    from jsonpath_ng.jsonpath import JSONPath
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+"""Headers that say where a request goes and how long it is: not for a case to write."""
+
+_UNKEPT = frozenset({"set-cookie", "date", "server", "connection", "keep-alive", "content-length"})
+_SHORTEST_SECRET = 4
+
+
+class Exchange:
+    """Makes the request a case names, below the judge's URL, and reads whatever comes back.
+
+    Every response is an answer, whatever its status: an error page is what the tested system says.
+    """
+
+    def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
+        self._judge = judge
+        self._values = {
+            name: read_variable(of, environ, wanted_by=judge.name) for name, of in judge.variables_env.items()
+        }
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may say."""
+        return tuple(self._values.values())
+
+    def request(self, prompt: Prompt, headers: Mapping[str, str]) -> httpx2.Request:
+        """The request of a prompt's case; a permanent fault for one that names none, or another system."""
+        written = prompt.about.inputs.get("request")
+        if not isinstance(written, Mapping):
+            raise ProviderFault("permanent", f"{self._judge.name} needs a request, and this case names none")
+        self._refuse_unfilled(written)
+        method = str(written.get("method", "GET"))
+        if method not in _METHODS:
+            raise ProviderFault("permanent", f"a request cannot be {method[:20]!r}")
+        body = filled(written.get("body"), self._values)
+        content = body if isinstance(body, str) else None
+        return client.build_request(
+            method,
+            self._url(written),
+            json=None if body is None or content is not None else body,
+            content=content,
+            headers={**headers, **self._headers(written)},
+            timeout=self._judge.deadline_s,
+        )
+
+    def answer(self, response: httpx2.Response) -> str:
+        """The response as JSON; a value that fills a placeholder stands there as that placeholder."""
+        headers = {
+            name.lower(): self._hidden(value)
+            for name, value in response.headers.items()
+            if name.lower() not in _UNKEPT
+        }
+        text = self._hidden(response.text)
+        whole = {"status": response.status_code, "headers": headers, "body": _read(text)}
+        return json.dumps(whole, ensure_ascii=False)
+
+    def _url(self, written: Mapping[str, Any]) -> httpx2.URL:
+        quoted = {name: quote(value, safe="") for name, value in self._values.items()}
+        path = str(filled(written.get("path", "/"), quoted))
+        query = filled(written.get("query") or {}, self._values)
+        if query:
+            path += ("&" if "?" in path else "?") + urlencode(query, doseq=True)
+        if not path.startswith("/") or path.startswith("//"):
+            raise ProviderFault("permanent", f"the path of the request leads away from {self._judge.name}")
+        return httpx2.URL(self._judge.url.rstrip("/") + path)
+
+    def _headers(self, written: Mapping[str, Any]) -> dict[str, str]:
+        found = {}
+        for name, value in (written.get("headers") or {}).items():
+            text = str(filled(value, self._values))
+            if name.lower() in _OURS or not (text.isascii() and text.isprintable()):
+                raise ProviderFault("permanent", f"a request cannot set the header {str(name)[:40]!r} so")
+            found[name.lower()] = text
+        return found
+
+    def _refuse_unfilled(self, written: Mapping[str, Any]) -> None:
+        missing = [name for name in names_in(dict(written)) if name not in self._values]
+        if missing:
+            message = f"nothing fills {{{{{missing[0]}}}}} in the request"
+            raise ProviderFault("permanent", f"{message}; set {variable_of(missing[0])} and name it")
+
+    def _hidden(self, text: str) -> str:
+        for name, value in self._values.items():
+            if len(value) >= _SHORTEST_SECRET:
+                text = text.replace(value, f"{{{{{name}}}}}")
+        return text
+
+
+def _read(text: str) -> Any:
+    """JSON where it is JSON; null for nothing."""
+    if not text:
+        return None
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+# Where a path begins to find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`
+_MANY = re.compile(r"\[[^\]]*[*:,?]|\.\*|\.\.")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
+
+
+class HttpAdapter:
+    """Sends one request per call. A path that can find many values has their list as its answer."""
+
+    def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
+        self._judge = judge
+        self._headers, secrets = _headers(judge, environ)
+        self._exchange = Exchange(judge, environ) if judge.exchange else None
+        secrets += self._exchange.secrets if self._exchange else ()
+        variables = (*judge.headers_env.values(), *judge.variables_env.values())
+        names = [name for name in (judge.key_name, *variables) if name]
+        self._party = Party(judge.name, " or ".join(names) or None, secrets)
+        self._finds_many = bool(_MANY.search(judge.answer))
+        self._path = _parsed(judge, judge.answer)
+        self._parent = _parsed(judge, _MANY.split(judge.answer)[0] or "$")
+        self._tools = _parsed(judge, judge.tool_calls) if judge.tool_calls else None
+        _check_templates(judge, judge.body)
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One request."""
+        with FaultsOf(self._party, prompt) as call:
+            request = self._request(prompt)
+            started = time.perf_counter()
+            response = client.send(request)
+            latency_ms = elapsed_ms(started)
+            if self._exchange:
+                text = self._exchange.answer(response)
+                return Completion("answered", text, latency_ms=latency_ms, model=self._judge.model)
+            if not response.is_success:
+                raise refused(response, self._party, prompt)
+            call.request_id = request_id(response.headers)
+            state, text = self._answer(response)
+            calls = self._tool_calls(response)
+            return Completion(
+                state_with_tools(state, calls),
+                text,
+                latency_ms=latency_ms,
+                model=self._judge.model,
+                request_id=call.request_id,
+                tool_calls=calls,
+            )
+
+    def _tool_calls(self, response: httpx2.Response) -> tuple[ToolCall, ...]:
+        if self._tools is None:
+            return ()
+        found = [match.value for match in self._tools.find(read_json(response.content))]
+        return tool_calls(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
+
+    def _request(self, prompt: Prompt) -> httpx2.Request:
+        judge = self._judge
+        if self._exchange:
+            return self._exchange.request(prompt, {**self._headers, **call_headers(prompt)})
+        body = _filled(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
+        is_query = judge.method == "GET"
+        return client.build_request(
+            judge.method,
+            judge.url,
+            params=body if is_query else None,
+            json=None if is_query else body,
+            headers={**self._headers, **call_headers(prompt)},
+            timeout=judge.deadline_s,
+        )
+
+    def _answer(self, response: httpx2.Response) -> tuple[CompletionState, str]:
+        """Nothing where the answer should be is another reply than the one agreed on, not an empty one."""
+        reply = read_json(response.content)
+        found = [match.value for match in self._path.find(reply)]
+        if not found and not (self._finds_many and self._parent.find(reply)):
+            return "malformed", response.text
+        answer = found if self._finds_many else found[0]
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        return ("empty", "") if answer is None or not text.strip() else ("answered", text)
+
+
+def _headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What every request carries, and which of it is secret."""
+    key = read_key(judge, environ)
+    secret = {
+        name: read_variable(of, environ, wanted_by=judge.name) for name, of in judge.headers_env.items()
+    }
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers |= {name.lower(): value for name, value in (judge.headers | secret).items()}
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+            raise ProviderFault("fatal", f"{judge.name}: the header {name!r} cannot be sent as it is written")
+    return headers, tuple(value for value in (key, *secret.values()) if value)
+
+
+def _parsed(judge: HttpJudge, path: str) -> "JSONPath":
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.parser import parse
+
+    try:
+        return parse(path)
+    except JSONPathError:
+        message = f"{judge.name}: {path!r} is not a JSONPath; write one such as $.choices[0].text"
+        raise ProviderFault("fatal", message) from None
+
+
+def _check_templates(judge: HttpJudge, body: Any) -> None:
+    if judge.method == "GET" and not isinstance(body, dict):
+        raise ProviderFault("fatal", f"{judge.name}: the body of a GET is its query; write names and values")
+    try:
+        for text in _texts(body):
+            check_template(text)
+    except ValueError as exc:
+        raise ProviderFault("fatal", f"{judge.name}: in its body, {exc}") from None
+
+
+def _texts(body: Any) -> list[str]:
+    if isinstance(body, str):
+        return [body]
+    items = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return [text for item in items for text in _texts(item)]
+
+
+def _filled(body: Any, values: Mapping[str, Any]) -> Any:
+    """The body with every string in it filled in; the names of its members stay."""
+    if isinstance(body, str):
+        return _rendered(body, values)
+    if isinstance(body, dict):
+        return {name: _filled(item, values) for name, item in body.items()}
+    return [_filled(item, values) for item in body] if isinstance(body, list) else body
+
+
+def _rendered(template: str, values: Mapping[str, Any]) -> str:
+    try:
+        return render(template, values)
+    except KeyError as exc:
+        message = f"the body asks for {{{exc.args[0]}}}, which this case does not have among its inputs"
+        raise ProviderFault("permanent", message) from None

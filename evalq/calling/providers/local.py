@@ -1,0 +1,135 @@
+"""A program as a judge: one JSON object on its standard input, one on its standard output."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from evalq.calling.providers.reading import tool_calls
+from evalq.definitions.judge import CommandJudge, PythonJudge
+from evalq.errors import ProviderFault
+from evalq.records import Completion, CompletionState, Prompt, ToolCall
+
+_MAX_OUTPUT_BYTES = 5_000_000
+
+
+class CommandAdapter:
+    """Starts the program once per call; it answers `{"answer": "…"}`, with `tool_calls` if it made any."""
+
+    def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
+        self._judge = judge
+        # The program is the user's, but it has no business with evalq's database or broker.
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("EVALQ_")}
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """Run the program on one question."""
+        started = time.perf_counter()
+        output = self._run(_request(prompt))
+        return _completion(
+            output, latency_ms=round((time.perf_counter() - started) * 1000), model=self._judge.model
+        )
+
+    def _run(self, request: bytes) -> bytes:
+        try:
+            process = subprocess.Popen(
+                self._judge.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environ,
+                start_new_session=True,
+            )
+        except OSError as exc:
+            raise ProviderFault("fatal", f"cannot start {self._judge.command[0]!r}: {exc.strerror}") from exc
+        with process:
+            try:
+                output, _ = process.communicate(request, timeout=self._judge.timeout_s)
+            except subprocess.TimeoutExpired as exc:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise ProviderFault("ambiguous", f"no answer within {self._judge.timeout_s:g} s") from exc
+        if process.returncode != 0:
+            raise ProviderFault("permanent", f"the program ended with exit code {process.returncode}")
+        return output[:_MAX_OUTPUT_BYTES]
+
+
+def _request(prompt: Prompt) -> bytes:
+    about = prompt.about
+    return json.dumps(
+        {
+            "task": about.task,
+            "case_id": about.case_id,
+            "sample": about.sample,
+            "inputs": dict(about.inputs),
+            "system": prompt.system,
+            "turns": [{"role": turn.role, "content": turn.text} for turn in prompt.turns],
+            "user": prompt.user,
+            "max_tokens": prompt.max_tokens,
+        },
+        ensure_ascii=False,
+    ).encode()
+
+
+def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
+    text = output.decode("utf-8", "replace")
+    try:
+        reply = json.loads(text)
+        answer, calls = reply["answer"], tool_calls(reply.get("tool_calls"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return Completion("malformed", text, latency_ms=latency_ms, model=model)
+    if answer is None:
+        answer = ""
+    if not isinstance(answer, str):
+        answer = json.dumps(answer, ensure_ascii=False)
+    state: CompletionState = "answered" if answer.strip() or calls else "empty"
+    return Completion(state, answer, latency_ms=latency_ms, model=model, tool_calls=calls)
+
+
+class PythonAdapter:
+    """Calls the function in this process."""
+
+    def __init__(self, judge: PythonJudge, environ: Mapping[str, str]) -> None:
+        del environ  # a function of the user's reads its own environment
+        self._function = _load(judge.callable)
+        self._name = judge.callable
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """The function's return value: text as it is, anything else as JSON, None as no answer.
+
+        A mapping of `answer` and `tool_calls` alone is both.
+        """
+        started = time.perf_counter()
+        try:
+            value, calls = _apart(self._function(dict(prompt.about.inputs)))
+            text = _text(value)
+        except (Exception, SystemExit) as exc:  # a function that ends its program must not end a worker
+            raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
+        latency_ms = round((time.perf_counter() - started) * 1000)
+        state: CompletionState = "answered" if text.strip() or calls else "empty"
+        return Completion(state, text, latency_ms=latency_ms, model=self._name, tool_calls=calls)
+
+
+def _apart(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
+    if isinstance(value, dict) and set(value) == {"answer", "tool_calls"}:
+        return value["answer"], tool_calls(value["tool_calls"])
+    return value, ()
+
+
+def _text(value: Any) -> str:
+    if value is None:  # forgotten, perhaps: never the word "null", which would be marked as an answer
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _load(name: str) -> Callable[[dict[str, Any]], Any]:
+    module, function = name.split(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (Exception, SystemExit) as exc:  # importing runs the user's module
+        raise ProviderFault("fatal", f"cannot import {name}: {exc}; is it on PYTHONPATH?") from exc
+    if not callable(found):
+        raise ProviderFault("fatal", f"{name} is not callable")
+    return found  # type: ignore[no-any-return]

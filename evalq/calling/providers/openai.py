@@ -1,0 +1,121 @@
+"""OpenAI's models, xAI's, and any server that speaks their protocol, through OpenAI's SDK."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from evalq.calling.providers.faults import FaultsOf, Party, request_id
+from evalq.calling.providers.reading import (
+    States,
+    a_name,
+    an_account,
+    an_object,
+    elapsed_ms,
+    joined_text,
+    rate_hints,
+    read_key,
+    read_list,
+    read_object,
+    shown,
+    state_of,
+    state_with_tools,
+    tokens,
+    tool_calls,
+)
+from evalq.calling.providers.requests import openai_body, refuse_streaming
+from evalq.calling.providers.transport import call_headers, client
+from evalq.definitions.judge import OpenAIJudge, XaiJudge
+from evalq.records import Completion, CompletionState, Prompt, Usage
+
+_URLS = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
+_NO_KEY = "none"
+_STATES: States = {"length": "truncated", "content_filter": "blocked"}
+_LIMITS = {"rpm": "x-ratelimit-limit-requests", "input_tpm": "x-ratelimit-limit-tokens"}
+
+
+class OpenAIAdapter:
+    """Asks /chat/completions. The SDK's typed methods cost twice as much as the call: its `post` is used."""
+
+    def __init__(self, judge: OpenAIJudge | XaiJudge, environ: Mapping[str, str]) -> None:
+        import openai
+
+        refuse_streaming(judge)
+        key = read_key(judge, environ)
+        self._judge = judge
+        self._party = Party(judge.provider, judge.key_name, (key,) if key else ())
+        self._client = openai.OpenAI(
+            api_key=key or _NO_KEY,
+            base_url=judge.base_url or _URLS[judge.provider],
+            timeout=judge.deadline_s,
+            max_retries=0,
+            http_client=client,
+        )
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One chat completion."""
+        with FaultsOf(self._party, prompt) as call:
+            started = time.perf_counter()
+            response = self._client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                body=openai_body(self._judge, prompt),
+                options={"headers": dict(call_headers(prompt))},
+            )
+            latency_ms = elapsed_ms(started)
+            call.request_id = request_id(response.headers)
+            return read_choices(response, latency_ms, is_additive=self._judge.provider == "xai")
+
+
+def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: bool) -> Completion:
+    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    body = read_object(response.content)
+    choices = read_list(body, "choices")
+    calls = tool_calls(_message(choices).get("tool_calls"))
+    state, text = _answer(choices)
+    return Completion(
+        state_with_tools(state, calls),
+        text,
+        _usage(an_account(body.get("usage")), is_additive=is_additive),
+        latency_ms,
+        model=a_name(body.get("model")),
+        request_id=request_id(response.headers),
+        rate_hints=rate_hints(response.headers, _LIMITS),
+        tool_calls=calls,
+    )
+
+
+def _message(choices: list[Any]) -> dict[str, Any]:
+    return an_object(an_object(choices[0]).get("message")) if choices else {}
+
+
+def _answer(choices: list[Any]) -> tuple[CompletionState, str]:
+    if not choices:
+        return "empty", ""
+    choice = an_object(choices[0])
+    message = _message(choices)
+    if message.get("tool_calls"):
+        message = {"content": None, **message}  # some servers leave it out then
+    if "content" not in message and not message.get("refusal"):
+        return "malformed", shown(None, choices[0])
+    if isinstance(message.get("refusal"), str) and message["refusal"]:
+        return "refused", message["refusal"]
+    text = joined_text(message["content"])
+    return state_of(text, choice.get("finish_reason"), _STATES), shown(text, message["content"])
+
+
+def _usage(usage: dict[str, Any], *, is_additive: bool) -> Usage:
+    """Reasoning is among the completion tokens, at xAI beside them; where there is a total, it decides."""
+    prompt, output = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
+    thinking = tokens(usage, "completion_tokens_details", "reasoning_tokens")
+    if is_additive:
+        total = tokens(usage, "total_tokens")
+        output = max(output, total - prompt) if total else output + thinking
+    return Usage(
+        prompt,
+        output,
+        cached_input_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+        thinking_tokens=thinking,
+        raw=usage,
+    )

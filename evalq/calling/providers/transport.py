@@ -1,0 +1,299 @@
+"""The one way out of a process: an httpx2 client on urllib3's connections, each call within its deadline."""
+
+import http.client
+import io
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from http.client import RemoteDisconnected
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+import urllib3
+import urllib3.connection
+from urllib3.exceptions import HTTPError, NewConnectionError, ProxySchemeUnknown
+from urllib3.exceptions import TimeoutError as AnyTimeout
+
+from evalq.calling.failpoints import failpoint
+from evalq.records import Prompt
+
+
+class Call(threading.local):
+    """The call this thread is making: when it must be over, and whether anything of it has left."""
+
+    ends_at: float = 0.0
+    is_sent: bool = False
+
+    def begin(self, deadline_s: float) -> None:
+        """Start the clock."""
+        self.ends_at = time.monotonic() + deadline_s
+        self.is_sent = False
+
+    def time_left_s(self) -> float:
+        """Seconds until the deadline; TimeoutError once there are none."""
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the deadline of the call has passed")
+        return left
+
+
+call = Call()
+
+
+class _TimelyStream(io.RawIOBase):
+    """A socket's stream whose reads end with the call; a socket's own timeout starts anew with every byte."""
+
+    def __init__(self, sock: socket.socket, stream: io.RawIOBase) -> None:
+        self._sock = sock
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(call.time_left_s())
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _TimelyResponse(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_TimelyStream(sock, self.fp.detach()))
+
+
+class _Timely:
+    """A connection that sends a request in one piece: one packet, one TLS record, one deadline."""
+
+    _pieces: list[bytes] | None = None
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        self._pieces = []
+        try:
+            super().request(*args, **kwargs)  # type: ignore[misc]
+            whole = b"".join(self._pieces)
+        finally:
+            self._pieces = None
+        self._open()
+        call.is_sent = True
+        self.send(whole)
+        failpoint("after_send")
+
+    def send(self, data: Any) -> None:
+        if self._pieces is None:
+            super().send(data)  # type: ignore[misc]
+        else:
+            self._pieces.append(data)
+
+    def _open(self) -> None:
+        connection: Any = self
+        if connection.sock is None:
+            connection.connect()
+        connection.sock.settimeout(call.time_left_s())
+
+
+class TimelyConnection(_Timely, urllib3.connection.HTTPConnection):
+    """Plain HTTP."""
+
+    response_class = _TimelyResponse
+
+
+class TimelyTlsConnection(_Timely, urllib3.connection.HTTPSConnection):
+    """HTTPS."""
+
+    response_class = _TimelyResponse
+
+
+class Pool(urllib3.HTTPConnectionPool):
+    """Connections to one host."""
+
+    ConnectionCls = TimelyConnection
+
+
+class TlsPool(urllib3.HTTPSConnectionPool):
+    """TLS connections to one host."""
+
+    ConnectionCls = TimelyTlsConnection
+
+
+MAX_ANSWER_BYTES = 20_000_000
+_CHUNK_BYTES = 65_536
+_CONNECT_S = 10.0
+_DEFAULT_DEADLINE_S = 120.0
+_IDLE_CONNECTIONS = 1024
+"""Per host: more than the slots of any worker, so that no connection is thrown away to be made anew."""
+
+_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+# A long answer is silent for minutes: a NAT on the way forgets a connection without these probes.
+_KEEP_ALIVE = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
+        if hasattr(socket, name)
+    ),
+]
+
+
+class AnswerTooLarge(httpx2.RemoteProtocolError):
+    """More came than any model says; the rest was left unread."""
+
+
+class NeverConnects(httpx2.ConnectError):
+    """No repetition would help: the certificate is not trusted, or the proxy speaks another protocol."""
+
+
+class _Route(NamedTuple):
+    """The connections to one host; a request forwarded by a proxy names the whole URL."""
+
+    pool: urllib3.HTTPConnectionPool
+    is_forwarded: bool
+
+
+class Client(httpx2.Client):
+    """An httpx2 client for the SDKs without what a call to a model never needs.
+
+    No redirect is followed (one SDK would carry its key along), no cookie kept, nothing sent twice. The read
+    timeout of a request bounds the whole call: connecting, sending, waiting and reading. Looking up a name
+    is the system's and keeps its own time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(transport=httpx2.BaseTransport(), headers={"accept-encoding": "gzip, deflate"})
+        self._routes: dict[tuple[bytes, bytes, int | None], _Route] = {}
+        self._lock = threading.Lock()
+
+    def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """One request, one answer read to its end."""
+        call.begin(request.extensions.get("timeout", {}).get("read") or _DEFAULT_DEADLINE_S)
+        if request.url.userinfo:
+            name, password = request.url.username, request.url.password
+            request.headers.update(urllib3.make_headers(basic_auth=f"{name}:{password}"))
+        try:
+            return self._exchange(request)
+        except (HTTPError, TimeoutError) as exc:
+            raise _translated(exc, request) from exc
+
+    def forget_connections(self) -> None:
+        """Leave every open connection to whoever else holds it: after a fork, the parent."""
+        self._routes = {}
+        self._lock = threading.Lock()
+
+    def _exchange(self, request: httpx2.Request) -> httpx2.Response:
+        route = self._route(request.url)
+        answer = route.pool.urlopen(
+            request.method,
+            _target(request.url, is_whole=route.is_forwarded),
+            body=request.read() or None,
+            headers={name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw},
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, call.time_left_s()), read=call.time_left_s()),
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+        )
+        body = _read(answer)
+        headers = [item for item in answer.headers.items() if item[0].lower() not in _WIRE_HEADERS]
+        return httpx2.Response(answer.status, headers=headers, content=body, request=request)
+
+    def _route(self, url: httpx2.URL) -> _Route:
+        key = (url.raw_scheme, url.raw_host, url.port)
+        if key not in self._routes:
+            with self._lock:
+                if key not in self._routes:
+                    self._routes[key] = self._new_route(url)
+        return self._routes[key]
+
+    def _new_route(self, url: httpx2.URL) -> _Route:
+        settings: dict[str, Any] = {"maxsize": _IDLE_CONNECTIONS, "socket_options": _KEEP_ALIVE}
+        if url.scheme == "https":
+            settings["ssl_context"] = self._tls
+        if proxy := _proxy(url):
+            manager = urllib3.ProxyManager(proxy, proxy_headers=_proxy_headers(proxy), **settings)
+            manager.pool_classes_by_scheme = {"http": Pool, "https": TlsPool}
+            pool = manager.connection_from_host(url.host, url.port, url.scheme)
+            return _Route(pool, is_forwarded=url.scheme == "http")
+        make = TlsPool if url.scheme == "https" else Pool
+        return _Route(make(url.host, url.port, **settings), is_forwarded=False)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """One for all: reading the certificates takes longer than a hundred calls."""
+        return httpx2.create_ssl_context()
+
+
+client = Client()
+os.register_at_fork(after_in_child=client.forget_connections)
+
+
+def call_headers(prompt: Prompt) -> Mapping[str, str]:
+    """The headers that belong to one call rather than to the judge; every adapter sends them.
+
+    The journal's key of the question: a provider's log, or the simulator's ledger, can be held against ours.
+    """
+    return {"x-evalq-call": prompt.about.call_key} if prompt.about.call_key else {}
+
+
+def _target(url: httpx2.URL, *, is_whole: bool) -> str:
+    return str(url.copy_with(userinfo=b"")) if is_whole else url.raw_path.decode("ascii")
+
+
+def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+    """The decoded body, in bounded steps: a small one can unpack to gigabytes."""
+    parts, size = [], 0
+    for part in answer.stream(_CHUNK_BYTES, decode_content=True):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_ANSWER_BYTES:
+            answer.close()
+            raise AnswerTooLarge(f"more than {MAX_ANSWER_BYTES // 1_000_000} MB")
+    return b"".join(parts)
+
+
+def _translated(exc: Exception, request: httpx2.Request) -> httpx2.TransportError:
+    """What an SDK expects of httpx2. Before anything was sent, every failure is one of connecting."""
+    inner = next((arg for arg in exc.args if isinstance(arg, Exception)), exc)
+    is_timeout = isinstance(exc, AnyTimeout) or isinstance(inner, TimeoutError)
+    if not call.is_sent:
+        return _unconnected(exc, inner, is_timeout=is_timeout)
+    if is_timeout:
+        return httpx2.ReadTimeout("no answer within the deadline", request=request)
+    is_reset = isinstance(inner, ConnectionResetError) and not isinstance(inner, RemoteDisconnected)
+    return (httpx2.ReadError if is_reset else httpx2.RemoteProtocolError)(
+        type(inner).__name__, request=request
+    )
+
+
+def _unconnected(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        return NeverConnects("the server's certificate is not trusted")
+    if isinstance(exc, ProxySchemeUnknown):
+        return NeverConnects("the environment names a proxy that is neither http nor https")
+    if is_timeout and not isinstance(exc, NewConnectionError):
+        return httpx2.ConnectTimeout("no connection in time")
+    return httpx2.ConnectError(type(exc).__name__)
+
+
+def _proxy(url: httpx2.URL) -> str | None:
+    """The proxy the environment names for a URL, as httpx reads it."""
+    proxies = getproxies()
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if not found or proxy_bypass(url.host):
+        return None
+    return found if "://" in found else f"http://{found}"
+
+
+def _proxy_headers(proxy: str) -> dict[str, str] | None:
+    auth = urllib3.util.parse_url(proxy).auth
+    return urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None

@@ -1,0 +1,272 @@
+"""Delivering alerts: every channel once, what fails again with growing waits, for a day."""
+
+import ipaddress
+import json
+import logging
+import os
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import httpx2
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from evalq.calling.providers.transport import Pool, TlsPool, call
+from evalq.definitions.schedules import Channel, named
+from evalq.store.database import Database, Row
+
+DEADLINE_S = 10.0
+"""So long one try may take, whatever the channel."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """The text for people and the document for programs."""
+
+    text: str
+    document: dict[str, Any]
+
+
+class Undelivered(Exception):
+    """It did not arrive; the message names neither address nor secret."""
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False) -> None:
+    """Send one document within ten seconds; Undelivered unless the answer is a success.
+
+    The address is looked up here and connected to as found: a name that changes its mind in between, or a
+    redirect, leads nowhere else. Private, loopback, link-local and metadata addresses are refused.
+    """
+    parsed = urllib3.util.parse_url(url)
+    scheme, host = parsed.scheme, (parsed.host or "").strip("[]")
+    if scheme not in _PORTS or not host:
+        raise Undelivered("its address is not an http or https URL")
+    if scheme == "http" and not allow_private:
+        raise Undelivered("its address is not https; only a private one may be plain http")
+    port = parsed.port or _PORTS[scheme]
+    call.begin(DEADLINE_S)
+    pool = _pool(scheme, host, _address(host, port, allow_private=allow_private), port)
+    shown = f"[{host}]" if ":" in host else host
+    sent = {"host": shown if parsed.port is None else f"{shown}:{port}", **headers}
+    if parsed.auth:
+        sent |= urllib3.make_headers(basic_auth=parsed.auth)
+    _exchange(pool, parsed.request_uri, body, sent)
+
+
+def _exchange(pool: urllib3.HTTPConnectionPool, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+    try:
+        answer = pool.urlopen(
+            "POST",
+            path,
+            body=body,
+            headers=headers,
+            timeout=urllib3.Timeout(connect=call.time_left_s(), read=call.time_left_s()),
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+        )
+        answer.close()
+    except (HTTPError, TimeoutError) as exc:
+        # The words of these errors hold the address, which may be the secret.
+        raise Undelivered(f"no answer: {type(exc).__name__}") from None
+    finally:
+        pool.close()
+    if not 200 <= answer.status < 300:
+        raise Undelivered(f"it was answered with {answer.status}")
+
+
+def _pool(scheme: str, host: str, address: str, port: int) -> urllib3.HTTPConnectionPool:
+    if scheme == "http":
+        return Pool(address, port)
+    tls: Any = _tls()
+    return TlsPool(address, port, ssl_context=tls, server_hostname=host, assert_hostname=host)
+
+
+def _tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+def _address(host: str, port: int, *, allow_private: bool) -> str:
+    """The address to connect to; refused when any of the name's addresses is not a public one."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Undelivered("its name is not known") from None
+    addresses = [str(entry[4][0]) for entry in found]
+    if not allow_private and not all(is_public(address) for address in addresses):
+        raise Undelivered("its address is a private one; set allow_private: true if that is meant")
+    return addresses[0]
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the open Internet's, also when it is an IPv4 one in IPv6 clothes."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address) and (inner := ip.ipv4_mapped or ip.sixtofour or _nat64(ip)):
+        return inner.is_global and not inner.is_multicast
+    return ip.is_global and not ip.is_multicast
+
+
+def _nat64(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    is_inside = ip in ipaddress.IPv6Network("64:ff9b::/96")
+    return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if is_inside else None
+
+
+_TELEGRAM_URL = "https://api.telegram.org/bot{token}/sendMessage"
+_LONGEST_MESSAGE = 4000  # characters; Telegram takes 4096
+_JSON = {"content-type": "application/json"}
+
+
+class Post(Protocol):
+    """How a document is sent to an address."""
+
+    def __call__(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False
+    ) -> None: ...
+
+
+def _post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False) -> None:
+    # Imported by the first alert: a worker starts faster without an HTTP client.
+    pass
+
+    post(url, body, headers, allow_private=allow_private)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a channel sends with: the environment that holds its secrets, and the way out."""
+
+    environ: Mapping[str, str]
+    post: Post = _post
+
+    def secret(self, name: str) -> str:
+        """A variable's value; Undelivered names the variable when it is missing."""
+        value = self.environ.get(name, "").strip()
+        if not value:
+            raise Undelivered(f"{name} is not set")
+        if not (value.isascii() and value.isprintable()):
+            raise Undelivered(f"{name} holds characters that cannot be sent")
+        return value
+
+
+def send(channel: Channel, message: Message, means: Means) -> None:
+    """Send an alert once; Undelivered says why it did not arrive."""
+    _SENDERS[channel.kind](channel, message, means)
+
+
+def _telegram(channel: Channel, message: Message, means: Means) -> None:
+    assert channel.telegram
+    url = _TELEGRAM_URL.format(token=means.secret(channel.telegram.token_env))
+    chat = means.secret(channel.telegram.chat_id_env)
+    means.post(url, _bytes({"chat_id": chat, "text": message.text[:_LONGEST_MESSAGE]}), _JSON)
+
+
+def _slack(channel: Channel, message: Message, means: Means) -> None:
+    assert channel.slack
+    # Slack reads <…> as links and & as an escape.
+    text = message.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    means.post(means.secret(channel.slack.url_env), _bytes({"text": text}), _JSON)
+
+
+def _webhook(channel: Channel, message: Message, means: Means) -> None:
+    hook = channel.webhook
+    assert hook
+    headers = {name.lower(): means.secret(variable) for name, variable in hook.headers_env.items()}
+    url = hook.url or means.secret(hook.url_env or "")
+    body = _bytes({**message.document, "text": message.text})
+    means.post(url, body, {**_JSON, **headers}, allow_private=hook.allow_private)
+
+
+def _command(channel: Channel, message: Message, means: Means) -> None:
+    """The program gets the document on its standard input; it has no business with evalq's own settings."""
+    assert channel.command
+    environ = {name: value for name, value in means.environ.items() if not name.startswith("EVALQ_")}
+    try:
+        process = subprocess.Popen(
+            channel.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environ,
+            start_new_session=True,
+        )
+    except OSError as exc:
+        raise Undelivered(f"the command cannot be started: {exc.strerror}") from None
+    with process:
+        try:
+            process.communicate(_bytes({**message.document, "text": message.text}), timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise Undelivered(f"the command did not end within {DEADLINE_S:.0f} s") from None
+    if process.returncode != 0:
+        raise Undelivered(f"the command ended with exit code {process.returncode}")
+
+
+_SENDERS: dict[str, Callable[[Channel, Message, Means], None]] = {
+    "telegram": _telegram,
+    "slack": _slack,
+    "webhook": _webhook,
+    "command": _command,
+}
+
+
+def _bytes(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, ensure_ascii=False, default=str).encode()
+
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 50
+"""Deliveries of one call: whoever delivers has other work too."""
+
+
+def are_due(db: Database, channels: Sequence[Channel]) -> bool:
+    """Whether there is something to deliver; alerts raised since are assigned to their channels first."""
+    names = list(named(channels))
+    if not names:
+        return False
+    db.run("open_deliveries", channels=names)
+    row = db.row("due_deliveries", channels=names)
+    return row is not None and row["n"] > 0
+
+
+def deliver(db: Database, channels: Sequence[Channel], environ: Mapping[str, str]) -> int:
+    """Try whatever is due, each once; how many arrived. Several may do so at the same time.
+
+    At least once: whoever dies between sending and noting it leaves it to be sent again.
+    """
+    if not are_due(db, channels):
+        return 0
+    by_name, means, arrived = named(channels), Means(environ), 0
+    for _ in range(_AT_ONCE):
+        row = db.row("claim_delivery", channels=list(by_name))
+        if row is None:
+            break
+        arrived += _deliver_one(db, row, by_name[row["channel"]], means)
+    return arrived
+
+
+def _deliver_one(db: Database, row: Row, channel: Channel, means: Means) -> bool:
+    document = {"id": row["alert_id"], "raised_at": row["raised_at"].isoformat(), **row["document"]}
+    error = try_to_send(channel, Message(row["text"], document), means)
+    if error:
+        log.warning("alert %s to %s, try %s: %s", row["alert_id"], row["channel"], row["attempts"], error)
+    db.run("end_delivery", alert_id=row["alert_id"], channel=row["channel"], error=error)
+    return error is None
+
+
+def try_to_send(channel: Channel, message: Message, means: Means) -> str | None:
+    """Send once; what went wrong, None when it arrived."""
+    try:
+        send(channel, message, means)
+    except Undelivered as exc:
+        return str(exc)
+    return None

@@ -1,0 +1,242 @@
+"""Drift checks: opened with a bake-off, decided when it has concluded, confirmed by fresh repeats."""
+
+import json
+import logging
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+
+from evalq.bakeoff import publish
+from evalq.bakeoff.holdout import log as ledger
+from evalq.bakeoff.holdout.guard import is_holdout
+from evalq.bakeoff.holdout.log import head
+from evalq.bakeoff.holdout.looks import utc_now
+from evalq.bakeoff.plan import Plan, make_plan, refuse_over_cap
+from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.drift import history
+from evalq.drift.history import Check
+from evalq.drift.messages import AlertKind, Subject, alert_text
+from evalq.drift.rules import (
+    CONFIRM_RUNS,
+    Decision,
+    Rule,
+    Trace,
+    Verdicts,
+    compare_traces,
+    decide_confirmed,
+    decide_seed,
+    decide_sequential,
+    inconclusive,
+)
+from evalq.engines.broker import Broker
+from evalq.errors import CapReached
+from evalq.store import bakeoffs
+from evalq.store.baselines import raise_alert
+from evalq.store.database import Connection, Database
+from evalq.store.definitions import Snapshots
+
+_SMALLEST_USD = Decimal("0.0000000001")
+
+
+def record_confirmation(tx: Connection, check: Check) -> int:
+    """Record the bake-off that repeats a check's run four times; CapReached when its dollars are too few."""
+    plan = _plan(tx, check)
+    cap_usd = _share(check)
+    refuse_over_cap(plan, cap_usd)
+    uid = _announced(tx, check)
+    terms = bakeoffs.Terms(cap_usd, "drift_confirm", check.git_sha, check.ambiguous_repeats, uid)
+    return bakeoffs.add(tx, plan, terms)
+
+
+def _announced(tx: Connection, check: Check) -> UUID:
+    """The confirmation's uid; on a holdout it is one more look, logged as the check itself was."""
+    uid = uuid4()
+    if is_holdout(check.eval_set_name):
+        ledger.lock(tx, check.task_name)
+        intent = ledger.read_history(tx, check.task_name).intent_of(str(check.uid))
+        if intent is not None:
+            ledger.append(tx, replace(intent, at=utc_now(), judges=(check.judge,), bakeoff_uid=str(uid)))
+    return uid
+
+
+def _share(check: Check) -> Decimal:
+    """An equal part of what the check has left: every judge may need one, and the cap is for all of it."""
+    left = max(Decimal(0), check.cap_usd - check.spent_usd)
+    return (left / check.n_judges).quantize(_SMALLEST_USD, ROUND_DOWN)
+
+
+def _plan(tx: Connection, check: Check) -> Plan:
+    snapshots = Snapshots(tx)
+    rows = tx.rows("evalset_cases", eval_set_sha=check.eval_set_sha)
+    cases = [EvalCase.model_validate_json(row["body"]) for row in rows]
+    return make_plan(
+        snapshots.task(check.task_sha),
+        EvalSet(name=check.eval_set_name, cases=cases),
+        [snapshots.judge(check.judge_sha)],
+        graders={name: snapshots.judge(sha) for name, sha in check.grader_shas.items()},
+        seed=zlib.crc32(f"confirm/{check.run_id}".encode()),
+        samples=CONFIRM_RUNS,
+    )
+
+
+log = logging.getLogger(__name__)
+
+_ALERT_KINDS: dict[str, AlertKind] = {"alert": "drift", "watch": "watch"}
+_UNREMARKABLE = ("baseline", "unaccepted", "stopped")
+"""Reasons for no verdict that nobody must be woken for."""
+
+
+def open_checks(tx: Connection, bakeoff_id: int, *, rule: Rule) -> None:
+    """A check for every run of a bake-off, in the transaction that records it."""
+    tx.run("add_drift_checks", bakeoff_id=bakeoff_id, rule=rule)
+
+
+def advance(db: Database, broker: Broker) -> None:
+    """Decide every check whose run has come to its end, or start its confirmation.
+
+    Idempotent and safe to call at any time, from several processes at once: the rows decide.
+    """
+    for row in db.rows("ripe_drift_checks"):
+        with db.transaction() as tx:
+            confirmation = _advance_one(tx, row["run_id"])
+        if confirmation is not None:
+            publish.open_chords(db, broker, confirmation)
+            publish.pump_all(db, broker)
+
+
+def _advance_one(tx: Connection, run_id: int) -> int | None:
+    """Bring one check a step further; the id of the bake-off that confirms it, if that was the step."""
+    tx.row("lock_drift_series", run_id=run_id)
+    check = history.read_check(tx, run_id)
+    if check is None:
+        return None
+    decision = _confirmed(tx, check) if check.confirm_run_id else _decided(tx, check)
+    if decision.verdict == "watch" and check.rule == "confirm":
+        try:
+            confirmation = record_confirmation(tx, check)
+        except CapReached as exc:
+            decision = Decision("inconclusive", {**decision.numbers, "reason": "cap", "detail": str(exc)})
+        else:
+            numbers = json.dumps(decision.numbers)
+            tx.run("start_confirmation", run_id=run_id, bakeoff_id=confirmation, numbers=numbers)
+            log.info("run_id=%s: WATCH, to be confirmed by bake-off %s", run_id, confirmation)
+            return confirmation
+    _conclude(tx, check, decision)
+    return None
+
+
+def _conclude(tx: Connection, check: Check, decision: Decision) -> None:
+    """Write the verdict and, in the same transaction, raise what must be told."""
+    numbers = json.dumps(decision.numbers)
+    tx.run("decide_drift_check", run_id=check.run_id, verdict=decision.verdict, numbers=numbers)
+    log.info("run_id=%s: drift check by rule %s: %s", check.run_id, check.rule, decision.verdict)
+    is_blocked = decision.verdict == "inconclusive" and decision.numbers["reason"] not in _UNREMARKABLE
+    kind = "blocked" if is_blocked else _ALERT_KINDS.get(decision.verdict)
+    if kind:
+        _raise(tx, check, decision, kind)
+
+
+def _raise(tx: Connection, check: Check, decision: Decision, kind: AlertKind) -> None:
+    """Tell of it once a day for as long as it lasts, however often it is checked."""
+    episode = tx.row("drift_episode", **check.series, rule=check.rule, verdict=decision.verdict)
+    assert episode is not None, "the check itself is one"
+    subject = Subject(check.task_name, check.eval_set_name, check.judge, check.rule, check.run_id)
+    newest = head(tx, check.task_name)
+    names = (kind, check.task_name, check.eval_set_name, check.judge, check.rule, episode["run_id"])
+    raise_alert(
+        tx,
+        key="/".join(str(name) for name in (*names, episode["days"])),
+        text=alert_text(kind, subject, decision.numbers, head=newest),
+        document={
+            "kind": kind,
+            "task": check.task_name,
+            "eval_set": check.eval_set_name,
+            "judge": check.judge,
+            "rule": check.rule,
+            "run_id": check.run_id,
+            "bakeoff_id": check.bakeoff_id,
+            "confirm_run_id": check.confirm_run_id,
+            "numbers": decision.numbers,
+            "holdout_head": newest,
+            "confirm": subject.confirm_command,
+        },
+    )
+
+
+def _decided(tx: Connection, check: Check) -> Decision:
+    """What the check's own run says."""
+    if unmade := _unmade(tx, check.run_id):
+        return unmade
+    (current,) = history.chosen_runs(tx, [check.run_id])
+    if check.rule == "sequential":
+        return _by_detector(tx, check, current)
+    earlier = history.last_runs(tx, check)
+    decision = decide_seed("seed" if check.rule == "seed" else "confirm", earlier.runs, current)
+    return _with_context(tx, check, decision, earlier)
+
+
+def _by_detector(tx: Connection, check: Check, current: Verdicts) -> Decision:
+    baseline = history.accepted(tx, check)
+    if baseline is None or baseline.eval_set_sha != check.eval_set_sha:
+        why = "the set has changed since a run was accepted" if baseline else "no run is accepted as baseline"
+        return inconclusive("unaccepted", f"{why}; evalq drift accept {check.run_id} accepts this one")
+    earlier = history.runs_since(tx, check, baseline)
+    evidence = history.evidence_since(tx, baseline.id)
+    # Seeded by the run: decided again, after a crash, it is the same decision.
+    rng = np.random.default_rng(check.run_id)
+    decision = decide_sequential(earlier.runs, current, evidence=evidence, rng=rng)
+    decision.numbers.update(baseline_id=baseline.id, accepted_run=baseline.run_id)
+    return _with_context(tx, check, decision, earlier)
+
+
+def _with_context(tx: Connection, check: Check, decision: Decision, earlier: history.Past) -> Decision:
+    """The decision with the runs it was made from, and what changed beside accuracy."""
+    decision.numbers.update(baseline_runs=list(earlier.run_ids), task_changed=earlier.is_task_changed)
+    decision.numbers["provider"] = _provider(tx, check.run_id, earlier.run_ids)
+    return decision
+
+
+def _confirmed(tx: Connection, check: Check) -> Decision:
+    """What the fresh repeats say, held against the runs that the watch was held against."""
+    assert check.confirm_run_id is not None
+    watch: dict[str, Any] = dict(check.numbers)
+    if unmade := _unmade(tx, check.confirm_run_id):
+        detail = f"WATCH, but its confirmation was not made: {unmade.numbers['detail']}"
+        # Somebody stopped it with a drop on the table: that is worth telling.
+        return Decision("inconclusive", {**watch, "reason": "broken", "detail": detail})
+    earlier = history.chosen_runs(tx, watch["baseline_runs"])
+    fresh = history.case_passes(tx, [check.confirm_run_id], samples=CONFIRM_RUNS)[check.confirm_run_id]
+    decision = decide_confirmed(earlier, fresh)
+    kept = {name: watch[name] for name in ("baseline_runs", "baseline_passes", "passes", "provider")}
+    first = {f"watch_{name}": watch[name] for name in ("n", "drop_pp", "p")}
+    task_changed = watch["task_changed"]
+    return Decision(decision.verdict, {**kept, **first, **decision.numbers, "task_changed": task_changed})
+
+
+def _unmade(tx: Connection, run_id: int) -> Decision | None:
+    """Why a run says nothing of its judge's accuracy; None when it does."""
+    end = tx.row("run_end", run_id=run_id)
+    assert end is not None
+    if end["state"] == "concluded":
+        return inconclusive("broken", end["excluded"]) if end["excluded"] else None
+    if end["bakeoff_state"] == "cancelled":
+        return inconclusive("stopped", "the bake-off was cancelled")
+    if end["bakeoff_state"] == "capped":
+        return inconclusive("cap", end["stop_reason"] or "stopped at the cost cap")
+    return inconclusive("broken", f"paused: {end['pause_reason'] or end['stop_reason']}")
+
+
+def _provider(tx: Connection, run_id: int, earlier: Sequence[int]) -> dict[str, Any]:
+    rows = tx.rows("provider_facts", run_ids=[run_id, *earlier])
+    traces = {
+        row["run_id"]: Trace(
+            tuple(row["models"] or ()), row["p50_latency_ms"], float(row["cost_per_case_usd"])
+        )
+        for row in rows
+    }
+    return compare_traces([traces[each] for each in earlier if each in traces], traces.get(run_id))

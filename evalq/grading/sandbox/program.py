@@ -1,0 +1,213 @@
+"""A program to be run in the sandbox: its calls, its limits, and what came of each call."""
+
+import binascii
+import json
+import math
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalq.errors import Refused, UngradableAnswer
+
+Isolation = Literal["strong", "weak"]
+"""strong: namespaces of its own for everything · weak: a process with limits, by explicit setting only."""
+
+End = Literal[
+    "returned",
+    "raised",
+    "unloadable",
+    "unreadable",
+    "timed_out",
+    "out_of_memory",
+    "too_much_output",
+    "died",
+]
+"""How a call ended.
+
+returned: a value came back · raised: the function did · unloadable: the code does not compile, fails at its
+top level or lacks the function · unreadable: the value is not one that JSON has, or is too large ·
+timed_out · out_of_memory · too_much_output: on stdout and stderr · died: the process ended without a word.
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a call may use. Memory, files and open files count per process."""
+
+    memory_mb: int = 512
+    processes: int = 16
+    file_mb: int = 16
+    open_files: int = 64
+    output_kb: int = 64
+    value_kb: int = 256
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call: values that JSON has."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Code that defines `function`, and the calls to make; each starts from the code anew."""
+
+    source: str
+    function: str
+    calls: tuple[Call, ...]
+    timeout_per_case_s: float = 5.0
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What came of one call. `output` is the head of what it wrote on stdout and stderr, taken together.
+
+    `raised` has the exception's type and its bases, nearest first, when the end is raised, out_of_memory or
+    unloadable.
+    """
+
+    end: End
+    value: Any = None
+    raised: tuple[str, ...] = ()
+    message: str = ""
+    output: str = ""
+    wall_ms: int = 0
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """The results in the order of the calls, and how they were obtained."""
+
+    results: tuple[CallResult, ...]
+    isolation: Isolation
+    python: str = ""
+    wall_ms: int = 0
+
+
+NONCE_CHARS = 32
+MAX_VALUES_BYTES = 8_000_000
+"""All values of one program together, in base64."""
+
+MAX_REPLY_BYTES = 2 * MAX_VALUES_BYTES
+_MB, _KB = 2**20, 2**10
+
+
+def request_bytes(program: Program, *, isolation: Isolation, processes: int, is_filtered: bool) -> bytes:
+    """The program as the runner inside reads it.
+
+    `processes` is the limit that counts where it runs; `is_filtered`: system calls are, ptrace among them.
+    """
+    limits = program.limits
+    request = {
+        "source": program.source,
+        "function": program.function,
+        "calls": [[list(call.args), dict(call.kwargs)] for call in program.calls],
+        "timeout_s": program.timeout_per_case_s,
+        "owns_processes": isolation == "strong",
+        "is_filtered": is_filtered,
+        "output_bytes": limits.output_kb * _KB,
+        "value_bytes": limits.value_kb * _KB,
+        "reply_bytes": MAX_VALUES_BYTES,
+        "limits": {
+            "RLIMIT_AS": limits.memory_mb * _MB,
+            "RLIMIT_FSIZE": limits.file_mb * _MB,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_NPROC": processes,
+            "RLIMIT_CORE": 0,
+        },
+        "call_limits": {"RLIMIT_CPU": math.ceil(program.timeout_per_case_s) + 1},
+    }
+    text = json.dumps(request).encode()
+    return b"%010d" % len(text) + text
+
+
+def read_ready(reply: bytes) -> tuple[str, bytes] | None:
+    """The version of the Python inside, and what follows; None if it never came so far as to say it."""
+    head, found, rest = reply.partition(b"\n")
+    if not found or not head.startswith(b"ready "):
+        return None
+    return head[6:].decode("ascii", "replace"), rest
+
+
+def read_results(body: bytes, nonce: str, program: Program) -> tuple[CallResult, ...]:
+    """One result per call; UngradableAnswer for anything but the runner's own words."""
+    head, _, text = body.partition(b"\n")
+    if head != nonce.encode():
+        raise UngradableAnswer("the sandbox ended without a result")
+    try:
+        seen = json.loads(text)
+        results = tuple(_result(one, program) for one in seen)
+    except (ValueError, TypeError, KeyError, RecursionError) as exc:
+        raise UngradableAnswer("the sandbox's result is not in the agreed form") from exc
+    if len(results) != len(program.calls):
+        raise UngradableAnswer("the sandbox's result has another number of calls")
+    return results
+
+
+def _result(seen: dict[str, Any], program: Program) -> CallResult:
+    output = binascii.a2b_base64(seen["output"]).decode("utf-8", "replace")
+    found = _stopped(seen, program) or _said(binascii.a2b_base64(seen["said"])) or _dead(seen["status"])
+    return CallResult(
+        found.end, found.value, found.raised, found.message, output=output, wall_ms=int(seen["ms"])
+    )
+
+
+def _stopped(seen: dict[str, Any], program: Program) -> CallResult | None:
+    """The call as the runner ended it, if it had to."""
+    limits = program.limits
+    reasons: dict[str, tuple[End, str]] = {
+        "late": ("timed_out", f"no result within {program.timeout_per_case_s:g} s"),
+        "output": ("too_much_output", f"more than {limits.output_kb} KB of output"),
+        "value": ("unreadable", f"the value is larger than {limits.value_kb} KB"),
+    }
+    return (
+        CallResult(reasons[seen["stopped"]][0], message=reasons[seen["stopped"]][1])
+        if seen["stopped"]
+        else None
+    )
+
+
+def _said(document: bytes) -> CallResult | None:
+    """What the process of the call said before it ended; None for nothing, or for what has no such form."""
+    try:
+        ((kind, content),) = json.loads(document).items()
+        return _understood(kind, content)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _understood(kind: str, content: Any) -> CallResult | None:
+    if kind == "value":
+        return CallResult("returned", content)
+    ends: dict[str, End] = {"raised": "raised", "unloadable": "unloadable", "unreadable": "unreadable"}
+    names = tuple(str(name) for name in content["names"])
+    where = f" (line {int(content['line'])})" if content["line"] is not None else ""
+    end = "out_of_memory" if names[0] == "MemoryError" else ends[kind]
+    return CallResult(end, raised=names, message=f"{content['message']}{where}")
+
+
+def _dead(status: int) -> CallResult:
+    """The process ended without a word: by itself, or by a signal."""
+    if status >= 0:
+        return CallResult("died", message=f"the process ended itself with exit code {status}")
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return CallResult("died", message=f"the process was ended by {name}")
+
+
+UNSAFE_VARIABLE = "EVALQ_ALLOW_UNSAFE_CODE"
+
+
+def unavailable(reason: str) -> Refused:
+    """No sandbox here, and nothing weaker by itself."""
+    return Refused(
+        f"SANDBOX_UNAVAILABLE: {reason}; install bubblewrap 0.8 or newer (`apt-get install bubblewrap`) and "
+        "try `evalq doctor --sandbox`, or set `sandbox: unsafe` in evalq.yaml together with "
+        f"{UNSAFE_VARIABLE}=1 to run model-written code without one"
+    )

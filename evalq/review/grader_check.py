@@ -1,0 +1,166 @@
+"""A grader on trial: known-bad answers go through the fleet, and none of them may pass."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+
+from evalq.bakeoff.follow import run_to_end
+from evalq.bakeoff.plan import Plan, apply_scorer, make_plan
+from evalq.bakeoff.request import Request
+from evalq.calling.providers.simulated import right_answer
+from evalq.definitions.evalset import EvalCase
+from evalq.definitions.files import load_evalset, load_task
+from evalq.definitions.judge import SimulatedJudge
+from evalq.definitions.project import find_evalset, find_task
+from evalq.definitions.prompt import about
+from evalq.definitions.task import ScorerMode, TaskConfig
+from evalq.engines.session import Session, open_session
+from evalq.errors import InputError, Problem
+from evalq.formats import prepare
+from evalq.grading.scoring import wanted_phrases
+from evalq.review.calibration_result import BadAnswer, GraderCheck
+from evalq.settings import Settings
+from evalq.store import bakeoffs
+
+UNKNOWN = "I don't know."
+CASES = 3
+"""Cases a grader is tried on."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The cases, and what is answered to each by kind of bad answer; `skipped` says what is left out."""
+
+    cases: tuple[EvalCase, ...]
+    texts: Mapping[str, Mapping[str, str]]
+    skipped: tuple[str, ...] = field(default=())
+
+    def judges(self) -> list[SimulatedJudge]:
+        """One simulated judge per kind, which gives just these answers."""
+        return [
+            SimulatedJudge(
+                name=f"bad-{kind.replace('_', '-')}",
+                provider="simulated",
+                model=f"bad-{kind.replace('_', '-')}",
+                time_scale=0.0,
+                answers=dict(answers),
+            )
+            for kind, answers in self.texts.items()
+        ]
+
+
+def make_trial(task: TaskConfig, cases: Sequence[EvalCase]) -> Trial:
+    """Bad answers to a few positive cases, all of them surely bad: none holds what its case asks for.
+
+    On a negative case to find nothing is right, so such cases are no trial.
+    """
+    fit = [case for case in cases if case.expected_type == "positive" and not may_be_right(case, UNKNOWN)]
+    others = {case.id: text for case in fit if (text := _other_answer(task, case, cases))}
+    chosen = sorted(fit, key=lambda case: case.id not in others)[:CASES]
+    texts = {"empty": dict.fromkeys((case.id for case in chosen), "")}
+    texts["unknown"] = dict.fromkeys(texts["empty"], UNKNOWN)
+    if chosen and all(case.id in others for case in chosen):
+        return Trial(tuple(chosen), {**texts, "other_case": {case.id: others[case.id] for case in chosen}})
+    return Trial(
+        tuple(chosen), texts, ("other_case: no case has an answer that is surely wrong for another",)
+    )
+
+
+def may_be_right(case: EvalCase, text: str) -> bool:
+    """Whether a text holds, or is a part of, anything the case asks for."""
+    said = text.casefold()
+    return any(phrase in said or said in phrase for phrase in _phrases(case))
+
+
+def _phrases(case: EvalCase) -> Iterator[str]:
+    expected = case.expected or {}
+    relevant = expected.get("relevant")
+    ids = relevant if isinstance(relevant, list) else []
+    for phrase in (*wanted_phrases(expected), *map(str, ids)):
+        if phrase.strip():
+            yield phrase.strip().casefold()
+
+
+def _other_answer(task: TaskConfig, case: EvalCase, cases: Sequence[EvalCase]) -> str:
+    """The right answer to the next case whose answer is surely wrong for this one; "" when there is none."""
+    at = next(place for place, other in enumerate(cases) if other.id == case.id)
+    for other in (*cases[at + 1 :], *cases[:at]):
+        if other.expected_type == "positive" and any(_phrases(other)):
+            text = right_answer(about(task, other), Random(other.id))  # noqa: S311 - an answer, not a secret
+            if text.strip() and not may_be_right(case, text):
+                return text
+    return ""
+
+
+RUN_TYPE = "grader_check"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Which grader is to be tried, on which task and set."""
+
+    task: str
+    eval_set: str
+    scorer: ScorerMode | None = None
+    grader_model: str | None = None
+    allow_unpriced: bool = False
+
+
+def check_grader(settings: Settings, root: Path, suspect: Suspect, *, cap_usd: Decimal) -> GraderCheck:
+    """Have known-bad answers graded, metered and capped like any bake-off, and say which of them passed."""
+    plan, trial = plan_check(settings, root, suspect)
+    with open_session(settings, fleet=True) as session:
+        bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
+        return _outcome(session, bakeoff_id, plan, trial)
+
+
+def plan_check(settings: Settings, root: Path, suspect: Suspect) -> tuple[Plan, Trial]:
+    """The bake-off of the bad answers, and what they are."""
+    task = apply_scorer(load_task(find_task(suspect.task, root)), suspect.scorer, suspect.grader_model)
+    cases = load_evalset(find_evalset(suspect.eval_set, task.name, root)).without_drafts().evalset.cases
+    trial = make_trial(task, cases)
+    if not trial.cases:
+        raise InputError(
+            Problem(f"evalset {suspect.eval_set!r} has no positive case to try the grader on", "name another")
+        )
+    judges = {judge.name: judge for judge in trial.judges()}
+    own = settings.model_copy(update={"judges": {**settings.judges, **judges}})
+    request = Request(
+        suspect.task,
+        suspect.eval_set,
+        list(judges),
+        suspect.scorer,
+        # Named even if it is the task's own: simulated answers would be graded by a simulation otherwise.
+        suspect.grader_model or _grader_of(task),
+        allow_unpriced=suspect.allow_unpriced,
+    )
+    plan = prepare(request, own, root)
+    few = plan.evalset.model_copy(update={"cases": list(trial.cases)})
+    return make_plan(plan.task, few, plan.judges, graders=plan.graders), trial
+
+
+def _grader_of(task: TaskConfig) -> str | None:
+    scoring = task.scoring
+    return scoring.judge_model if scoring is not None and scoring.mode == "llm_judge" else None
+
+
+def _outcome(session: Session, bakeoff_id: int, plan: Plan, trial: Trial) -> GraderCheck:
+    bakeoff = bakeoffs.get(session.db, bakeoff_id)
+    case_ids = [case.id for case in trial.cases]
+    rows = session.db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=case_ids)
+    ended = {(row["judge"], row["case_id"]): (row["verdict"], row["error_kind"]) for row in rows}
+    answers = [
+        BadAnswer(kind, case_id, *ended.get((judge.name, case_id), ("none", None)))
+        for kind, judge in zip(trial.texts, trial.judges(), strict=True)
+        for case_id in case_ids
+    ]
+    return GraderCheck(
+        bakeoff_id,
+        plan.grader_names or plan.scorer,
+        bakeoff.state,
+        f"{bakeoff.spent_usd:.4f}",
+        tuple(answers),
+        trial.skipped,
+    )

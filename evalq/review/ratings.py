@@ -1,0 +1,226 @@
+"""Ratings: stored with the grades, outcomes and rows that follow, in one transaction; and taken back."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evalq.bakeoff import conclude
+from evalq.bakeoff.conclude import conclude_again
+from evalq.definitions.definition import cut, split_remedy
+from evalq.errors import InputError, Problem, Refused
+from evalq.grading.people import marks_of, rating_json, read_rating
+from evalq.review.items import check_reviewer
+from evalq.store import reviews
+from evalq.store.database import Connection, Database, Row
+from evalq.store.definitions import Snapshots
+from evalq.store.reviews import Said
+
+MAX_COMMENT = 10_000
+_TOKEN = re.compile(r"[0-9a-f]{4,12}")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A rating as somebody gives it: of which item (the first letters of its name will do), by whom.
+
+    `said` is what `read_rating` takes; `file` and `line` are where it is written.
+    """
+
+    item: str
+    reviewer: str
+    said: Any
+    comment: str = ""
+    adjudicates: bool = False
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What a rating came to: where the item stands now, and how many answers still wait for people."""
+
+    item: str
+    bakeoff_id: int
+    rating: Any
+    state: str
+    reason: str
+    agreement: float | None
+    rated: int
+    n_pending: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {"schema": "evalq.rating/1", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What was taken back: a rating, or an item that was only in hand."""
+
+    item: str
+    bakeoff_id: int
+    was: str
+    n_pending: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {"schema": "evalq.undo/1", **asdict(self)}
+
+
+def rate(db: Database, given: Given) -> Rated:
+    """Store a rating; grades, outcomes and the rows of concluded runs follow in the same transaction.
+
+    A second rating by the same person replaces the first. Refused: the item has all the reviews it may have.
+    """
+    (rated,) = rate_all(db, [given])
+    return rated
+
+
+def rate_all(db: Database, given: Sequence[Given]) -> list[Rated]:
+    """Store ratings, all or none; every problem with its place. Of one alone, a full item is Refused."""
+    with db.transaction() as tx:
+        items = _find_all(tx, given)
+        touched = {row["id"]: row["bakeoff_id"] for row in items}
+        for bakeoff_id in sorted(set(touched.values())):
+            tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
+        reviews.lock(tx, sorted(touched))
+        stored = _store_all(tx, given, items)
+        _follow(tx, touched)
+        pending = {bakeoff_id: _n_pending(tx, bakeoff_id) for bakeoff_id in set(touched.values())}
+        now = {item_id: conclude.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
+        return [
+            _rated(now[row["id"]], rating, pending[row["bakeoff_id"]])
+            for row, rating in zip(items, stored, strict=True)
+        ]
+
+
+def undo(db: Database, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
+    """Take back a person's rating of an item, or their last one; what was only in hand is given back.
+
+    The item is in their hands again; outcomes and rows are as if it had not been rated.
+    """
+    check_reviewer(reviewer)
+    with db.transaction() as tx:
+        item_id = find_item(tx, item)["id"] if item else None
+        last = tx.row("last_review", reviewer=reviewer, item_id=item_id, bakeoff_id=bakeoff_id)
+        if last is None:
+            what = f"item {item}" if item else "anything"
+            raise InputError(
+                Problem(f"{reviewer} has not rated {what}", "`evalq review status` lists who has")
+            )
+        tx.row("lock_bakeoff", bakeoff_id=last["bakeoff_id"])
+        reviews.lock(tx, [last["item_id"]])
+        row = tx.row("undo_review", item_id=last["item_id"], reviewer=reviewer)
+        _label(tx, last["item_id"], reviewer)
+        _follow(tx, {last["item_id"]: last["bakeoff_id"]})
+        pending = _n_pending(tx, last["bakeoff_id"])
+    return Undone(last["token"], last["bakeoff_id"], row["state"] if row else "withdrawn", pending)
+
+
+def find_item(db: Database | Connection, name: str) -> Row:
+    """The item meant by its name or the beginning of it."""
+    prefix = name.strip().lower()
+    found = db.rows("find_review_item", prefix=prefix) if _TOKEN.fullmatch(prefix) else []
+    if len(found) == 1 or (found and found[0]["token"] == prefix):
+        return found[0]
+    if found:
+        raise InputError(Problem(f"more than one item is called {prefix}…", "write more of its name"))
+    raise InputError(Problem(f"there is no item {name[:40]!r}", "`evalq review next` names one"))
+
+
+def _find_all(tx: Connection, given: Sequence[Given]) -> list[Row]:
+    items: list[Row] = []
+    problems: list[Problem] = []
+    for one in given:
+        try:
+            check_reviewer(one.reviewer)
+            items.append(find_item(tx, one.item))
+        except InputError as exc:
+            problems += [Problem(p.message, p.remedy, one.file, one.line) for p in exc.problems]
+    if problems:
+        raise InputError(*cut(problems))
+    return items
+
+
+def _store_all(tx: Connection, given: Sequence[Given], items: Sequence[Row]) -> list[Any]:
+    """The ratings as stored; InputError with all that cannot be, Refused when one alone finds no room."""
+    snapshots, stored, problems = Snapshots(tx), [], []
+    for one, row in zip(given, items, strict=True):
+        try:
+            stored.append(_store(tx, one, row["id"], snapshots))
+        except ValueError as exc:
+            problems.append(Problem(*split_remedy(str(exc)), one.file, one.line))
+        except Refused as exc:
+            if not one.file:
+                raise
+            problems.append(Problem(str(exc), "leave this line out", one.file, one.line))
+    if problems:
+        raise InputError(*cut(problems))
+    return stored
+
+
+def _store(tx: Connection, given: Given, item_id: int, snapshots: Snapshots) -> Any:
+    """Store one rating and the label that follows; the rating in its one form."""
+    found = conclude.read_reviewed(tx, item_id, snapshots)
+    scale = found.grader.rating_scale
+    values = read_rating(scale, given.said, n_answers=len(found.job_ids))
+    if len(given.comment) > MAX_COMMENT:
+        raise ValueError(f"a comment of {len(given.comment)} characters; write at most {MAX_COMMENT}")
+    _refuse_second_adjudicator(tx, given, item_id)
+    passed = [mark.passed != found.grader.negate for mark in marks_of(scale, [values])]
+    said = Said(
+        given.reviewer,
+        rating_json(scale, values),
+        dict(zip(found.job_ids, passed, strict=True)),
+        given.comment,
+        given.adjudicates,
+    )
+    if not reviews.rate(tx, item_id, said):
+        full = f"item {found.item.token} has {found.item.taken} reviews or people at it"
+        raise Refused(f"{full}, and max_allowed is {found.item.max_allowed}")
+    _label(tx, item_id, given.reviewer)
+    return said.rating
+
+
+def _refuse_second_adjudicator(tx: Connection, given: Given, item_id: int) -> None:
+    row = tx.row("adjudicator", item_id=item_id) if given.adjudicates else None
+    if row and row["reviewer"] != given.reviewer:
+        raise Refused(f"{row['reviewer']} has decided this item; they can take it back: evalq review undo")
+
+
+def _label(tx: Connection, item_id: int, reviewer: str) -> None:
+    job_ids = [answer.job_id for answer in reviews.answers(tx, item_id)]
+    tx.run("label_from_reviews", job_ids=job_ids, reviewer=reviewer)
+
+
+def _follow(tx: Connection, touched: Mapping[int, int]) -> None:
+    """Grades and outcomes of the items, then what is concluded of their bake-offs."""
+    for bakeoff_id in sorted(set(touched.values())):
+        item_ids = sorted(item for item, owner in touched.items() if owner == bakeoff_id)
+        conclude_again(tx, bakeoff_id, conclude.regrade(tx, item_ids))
+
+
+def _rated(found: conclude.Reviewed, rating: Any, n_pending: int) -> Rated:
+    agreement = found.standing.agreement
+    return Rated(
+        found.item.token,
+        found.item.bakeoff_id,
+        rating,
+        found.standing.state,
+        _reason(found),
+        None if agreement is None else round(agreement, 4),
+        found.item.rated,
+        n_pending,
+    )
+
+
+def _reason(found: conclude.Reviewed) -> str:
+    if found.standing.state != "decided" or len(found.job_ids) > 1:
+        return found.standing.reason
+    return found.grades()[0][1].reason
+
+
+def _n_pending(tx: Connection, bakeoff_id: int) -> int:
+    row = tx.row("pending_outcomes", bakeoff_id=bakeoff_id)
+    return int(row["n"]) if row else 0
