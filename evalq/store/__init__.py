@@ -1,1 +1,1 @@
-"""Postgres, the truth of every bake-off: one function per named query of queries.sql."""
+"""Postgres, the truth of every bake-off: one module and one file of queries per group of tables."""

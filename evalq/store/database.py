@@ -28,13 +28,13 @@ _NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 @cache
 def named_queries() -> dict[str, LiteralString]:
     """Every statement of queries/*.sql by its name."""
-    files = sorted((Path(__file__).parent / "queries").glob("*.sql"))
-    text = "\n".join(path.read_text("utf-8") for path in files)
-    parts = _NAME_LINE.split(text)[1:]
-    assert len(set(parts[::2])) == len(parts[::2]), "two queries have one name"
-    return {
-        name: cast(LiteralString, body.strip()) for name, body in zip(parts[::2], parts[1::2], strict=True)
-    }
+    queries: dict[str, LiteralString] = {}
+    for path in sorted((Path(__file__).parent / "queries").glob("*.sql")):
+        parts = _NAME_LINE.split(path.read_text("utf-8"))[1:]
+        for name, body in zip(parts[::2], parts[1::2], strict=True):
+            assert name not in queries, f"two queries are named {name}"
+            queries[name] = cast(LiteralString, body.strip())
+    return queries
 
 
 class Connection:

@@ -1,0 +1,44 @@
+-- The cache of grader models' verdicts.
+
+-- cached_verdict --
+-- A verdict given before to exactly this question, noted as used by this job.
+WITH hit AS (
+    SELECT key, verdict, reason, cost_usd FROM verdict_cache WHERE key = %(key)s
+), used AS (
+    INSERT INTO verdict_uses (job_id, key, bakeoff_id, saved_usd)
+    SELECT %(job_id)s, key, %(bakeoff_id)s, cost_usd FROM hit ON CONFLICT DO NOTHING
+)
+SELECT verdict, reason FROM hit;
+
+-- keep_verdict --
+-- Remember a verdict; the first one stays.
+INSERT INTO verdict_cache (key, verdict, reason, grader_model, cost_usd)
+VALUES (%(key)s, %(verdict)s, %(reason)s, %(grader_model)s, %(cost_usd)s) ON CONFLICT DO NOTHING;
+
+-- peek_verdict --
+-- A verdict given before, for those who only want to know.
+SELECT verdict, cost_usd FROM verdict_cache WHERE key = %(key)s;
+
+-- cache_savings --
+-- Verdicts of a bake-off that came from the cache, and what they would have cost.
+SELECT count(*) AS n, coalesce(sum(saved_usd), 0) AS saved_usd FROM verdict_uses WHERE bakeoff_id = %(bakeoff_id)s;
+
+-- cache_rows --
+-- The cached verdicts by grader model: how many, what they cost, how often they were used, what that saved.
+SELECT c.grader_model, count(*) AS verdicts, coalesce(sum(c.cost_usd), 0) AS cost_usd, min(c.stored_at) AS oldest,
+       max(c.stored_at) AS newest, coalesce(sum(u.uses), 0)::bigint AS uses, coalesce(sum(u.saved_usd), 0) AS saved_usd
+FROM verdict_cache c
+LEFT JOIN (SELECT key, count(*) AS uses, sum(saved_usd) AS saved_usd FROM verdict_uses GROUP BY key) u USING (key)
+GROUP BY c.grader_model ORDER BY count(*) DESC, c.grader_model;
+
+-- count_prunable --
+-- How many cached verdicts would go, and what asking for them again would cost.
+SELECT count(*) AS n, coalesce(sum(cost_usd), 0) AS cost_usd FROM verdict_cache
+WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
+  AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);
+
+-- prune_verdicts --
+-- Forget cached verdicts; what they were used for stays.
+DELETE FROM verdict_cache
+WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
+  AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);

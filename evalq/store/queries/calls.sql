@@ -1,0 +1,95 @@
+-- Calls to providers: caps, reservations, settlements, the journal.
+
+-- set_spending_cap --
+-- A daily cap; its day so far is summed up from the journal when it is new.
+WITH cap AS (
+    INSERT INTO spending_caps (scope, cap_usd) VALUES (%(scope)s, %(cap_usd)s)
+    ON CONFLICT (scope) DO UPDATE SET cap_usd = excluded.cap_usd RETURNING scope
+)
+INSERT INTO spending (scope, day, reserved_usd, spent_usd)
+SELECT cap.scope, (now() AT TIME ZONE 'UTC')::date,
+       coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0), coalesce(sum(c.cost_usd), 0)
+FROM cap LEFT JOIN call_journal c ON (cap.scope = 'day' OR cap.scope = 'provider:' || c.provider)
+     AND c.reserved_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+GROUP BY cap.scope ON CONFLICT DO NOTHING;
+
+-- drop_spending_caps --
+-- Daily caps that the settings no longer name; their sums too, which nobody would keep up until they are set again.
+WITH dropped AS (
+    DELETE FROM spending_caps WHERE scope <> ALL(%(scopes)s) RETURNING scope
+), locked AS (
+    SELECT s.scope, s.day FROM spending s JOIN dropped ON dropped.scope = s.scope
+    ORDER BY s.scope, s.day FOR UPDATE OF s
+)
+DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = locked.day;
+
+-- reserve --
+-- Set a call's worst case aside under every cap and open its journal row, or say what refuses it.
+-- A paused judge is not asked any more, but what it has answered is still graded.
+WITH run AS (
+    SELECT j.id AS job_id, r.state = 'paused' AND %(purpose)s = 'answer' AS is_stopped
+    FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id = %(job_id)s
+)
+SELECT call.call_id, call.refusal
+FROM run CROSS JOIN LATERAL reserve_call(%(bakeoff_id)s, run.job_id, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
+    %(key)s, %(attempt)s, %(usd)s, %(margin)s) AS call
+WHERE NOT run.is_stopped
+UNION ALL SELECT NULL, 'stopped' FROM run WHERE run.is_stopped;
+
+-- settle --
+-- Close a call: its price replaces its reservation; an answer is stored in the same statement.
+SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jsonb, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
+    %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s,
+    %(tool_calls)s::jsonb);
+
+-- tries --
+-- The calls made so far for one question of a job, since it was last retried.
+SELECT count(*) AS made, count(*) FILTER (WHERE c.state IN ('sent', 'unknown')) AS ambiguous
+FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reserved_at > j.retried_at;
+
+-- paid_reply --
+-- What a grader model said to a question of a job before its worker was lost.
+SELECT c.reply_state, c.reply, c.cost_usd FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reply_state IS NOT NULL AND c.reserved_at > j.retried_at
+ORDER BY c.id LIMIT 1;
+
+-- close_lost_calls --
+-- Calls in flight of workers that lost their jobs: perhaps billed, so their reservations count as spent.
+SELECT close_lost_calls(%(job_ids)s);
+
+-- calls_in_flight --
+-- How many calls of a bake-off have been sent and not settled.
+SELECT count(*) AS n FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.bakeoff_id = %(bakeoff_id)s AND c.state = 'sent' AND j.state = 'leased' AND j.lease_until > now();
+
+-- sent_keys --
+-- Which questions were put to whom for a job, in order: their keys are made of the prompts' bytes.
+SELECT purpose, judge, key, state, reply FROM call_journal WHERE job_id = %(job_id)s ORDER BY id;
+
+-- calls --
+-- The calls of a bake-off, one row per attempt, in order.
+SELECT c.id, r.judge AS run, j.case_id, j.sample, c.purpose, c.judge, c.provider, c.model, c.key, c.attempt, c.state,
+       c.reserved_usd, c.cost_usd, c.usage, c.request_id, c.fault_kind, c.fault_message, c.latency_ms, c.reserved_at,
+       c.sent_at, c.settled_at
+FROM call_journal c JOIN jobs j ON j.id = c.job_id JOIN runs r ON r.id = j.run_id
+WHERE c.bakeoff_id = %(bakeoff_id)s AND (%(case_id)s::text IS NULL OR j.case_id = %(case_id)s)
+  AND (%(judge)s::text IS NULL OR r.judge = %(judge)s)
+ORDER BY c.id LIMIT %(limit)s;
+
+-- call_costs --
+-- Dollars and calls of a bake-off by run and purpose.
+SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
+       count(*) FILTER (WHERE c.state = 'settled') AS settled,
+       count(*) FILTER (WHERE c.state = 'unknown') AS unknown,
+       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries
+FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.bakeoff_id = %(bakeoff_id)s GROUP BY j.run_id, c.purpose;
+
+-- costs --
+-- Dollars since an instant, by judge, provider, purpose and day.
+SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.purpose, count(*) AS calls,
+       count(*) FILTER (WHERE c.state = 'unknown') AS unknown, coalesce(sum(c.cost_usd), 0) AS cost_usd,
+       coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS in_flight_usd
+FROM call_journal c WHERE c.reserved_at >= %(since)s
+GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, cost_usd DESC, 2, 3, 4;

@@ -1,0 +1,27 @@
+-- The schema and the server.
+
+-- create_schema_versions --
+-- Where the applied schema files are remembered.
+CREATE TABLE IF NOT EXISTS schema_versions (
+    version INT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
+);
+
+-- lock_schema --
+-- One schema change at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('schema', 0));
+
+-- schema_version --
+-- The number of the newest schema file applied; no row before the first.
+SELECT max(version) AS version FROM schema_versions;
+
+-- note_schema_version --
+-- Remember that a schema file was applied.
+INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
+
+-- server_version --
+-- For the doctor.
+SELECT current_setting('server_version') AS version;
+
+-- installation --
+-- The name of this database.
+SELECT uid FROM installation;

@@ -1,0 +1,185 @@
+-- Jobs: published, claimed, kept alive, put back, finished.
+
+-- gates_with_ready_jobs --
+-- The gates that have jobs to publish now.
+SELECT DISTINCT j.gate FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id JOIN runs r ON r.id = j.run_id
+WHERE j.state = 'ready' AND j.not_before <= now() AND b.state = 'running' AND r.state = 'running' ORDER BY j.gate;
+
+-- lock_gate --
+-- One pump per gate at a time, until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
+
+-- queue_window --
+-- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
+WITH open AS (
+    SELECT r.id, r.window_size FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
+    WHERE (r.gate = %(gate)s OR %(gate)s = 'sandbox') AND r.state = 'running' AND b.state = 'running'
+), room AS (
+    -- Messages of a stopped run are dropped by whoever receives them: they take no room.
+    SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
+    FROM jobs j LEFT JOIN open ON open.id = j.run_id
+    WHERE j.gate = %(gate)s AND (j.state = 'leased' OR j.state = 'queued' AND open.id IS NOT NULL)
+), next AS (
+    SELECT j.id, row_number() OVER (ORDER BY j.priority, j.position, j.id) AS place
+    FROM jobs j JOIN open ON open.id = j.run_id
+    WHERE j.gate = %(gate)s AND j.state = 'ready' AND j.not_before <= now()
+    ORDER BY j.priority, j.position, j.id LIMIT (SELECT n FROM room)
+)
+UPDATE jobs j SET state = 'queued', queued_at = now(),
+       refill = next.place = (SELECT max(place) + 1 FROM next) / 2
+FROM next, runs r, bakeoffs b
+WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
+RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
+
+-- claim_job --
+-- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do. Not if bake-off
+-- or database are newer than the worker: it might pay for an answer that it cannot store any more. A lease that ran
+-- out is not taken over here: reap counts the loss first.
+WITH claimed AS (
+    UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
+           lease_until = now() + make_interval(secs => %(lease_s)s)
+    FROM runs r, bakeoffs b
+    WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
+      AND r.state = 'running' AND j.state IN ('ready', 'queued') AND j.not_before <= now()
+      AND b.schema_version <= %(schema_version)s
+      AND NOT EXISTS (SELECT 1 FROM schema_versions v WHERE v.version > %(schema_version)s)
+    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses,
+              j.refill, r.judge, r.provider, r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_shas, b.seed,
+              b.ambiguous_repeats
+)
+SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
+       k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
+FROM claimed
+JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.case_id
+LEFT JOIN completions k ON k.job_id = claimed.id;
+
+-- held_job --
+-- A job somebody leased for the asking process, as claim_job returns it.
+SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses, j.refill,
+       r.judge, r.provider, r.judge_sha, b.task_sha, b.grader_shas, b.seed, b.ambiguous_repeats,
+       c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens,
+       k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
+FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
+LEFT JOIN completions k ON k.job_id = j.id
+WHERE j.id = %(job_id)s AND j.fence = %(fence)s AND j.state = 'leased';
+
+-- extend_leases --
+-- Heartbeat: the jobs a worker still has in hand keep their lease.
+UPDATE jobs j SET lease_until = now() + make_interval(secs => %(lease_s)s)
+FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
+WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
+
+-- release_job --
+-- Put a job back, not to be tried before a while; only by the holder of its lease.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
+       not_before = now() + make_interval(secs => %(wait_s)s)
+WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
+
+-- release_held --
+-- Put back the jobs a worker has in hand: it must leave before they end.
+UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL
+FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
+WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
+
+-- lose_job --
+-- A job whose process died: its holder lives and says so, without waiting for the lease to run out.
+UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = losses + 1
+WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
+
+-- end_poisoned --
+-- Jobs that killed their worker too often end as errored, so that the others go on.
+WITH done AS (
+    UPDATE jobs SET state = 'done', queued_at = NULL WHERE state = 'ready' AND losses >= %(limit)s
+    RETURNING id, run_id, bakeoff_id, case_id, sample, attempt, losses
+), ended AS (
+    INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
+    SELECT id, run_id, bakeoff_id, case_id, sample, 'errored', 'worker_lost',
+           format('its worker died %%s times with this job in hand', losses), attempt FROM done
+    ON CONFLICT DO NOTHING
+)
+SELECT id, run_id, case_id FROM done;
+
+-- opponent --
+-- What another judge of a bake-off said to a case, as far as it has come.
+SELECT k.state, k.answer, j.state AS job_state, r.state AS run_state
+FROM runs r JOIN jobs j ON j.run_id = r.id LEFT JOIN completions k ON k.job_id = j.id
+WHERE r.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s AND j.case_id = %(case_id)s AND j.sample = %(sample)s;
+
+-- finish_job --
+-- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
+WITH done AS (
+    UPDATE jobs SET state = 'done', lease_until = NULL
+    WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased'
+    RETURNING id, run_id, bakeoff_id, case_id, sample, attempt
+), ended AS (
+    INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
+    SELECT id, run_id, bakeoff_id, case_id, sample, %(verdict)s, %(error_kind)s, %(message)s, attempt FROM done
+    ON CONFLICT DO NOTHING
+), graded AS (
+    INSERT INTO grades (job_id, grader, passed, score, reason, kind, required, weight, pending, details, ordinal)
+    SELECT done.id, g.grader, g.passed, g.score, g.reason, g.kind, g.required, g.weight, g.pending, g.details, g.ordinal
+    FROM done, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text, kind text,
+         required boolean, weight float8, pending boolean, details jsonb, ordinal smallint)
+    ON CONFLICT DO NOTHING
+)
+SELECT id FROM done;
+
+-- hand_over_job --
+-- A job whose answer holds code to run: what is graded so far is kept, and a worker without keys goes on with it.
+WITH handed AS (
+    UPDATE jobs SET state = 'ready', stage = 'sandbox', gate = 'sandbox', lease_until = NULL, queued_at = NULL
+    WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id
+), graded AS (
+    INSERT INTO grades (job_id, grader, passed, score, reason, kind, required, weight, pending, details, ordinal)
+    SELECT handed.id, g.grader, g.passed, g.score, g.reason, g.kind, g.required, g.weight, g.pending, g.details, g.ordinal
+    FROM handed, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text, kind text,
+         required boolean, weight float8, pending boolean, details jsonb, ordinal smallint)
+    ON CONFLICT DO NOTHING
+)
+SELECT id FROM handed;
+
+-- job_grades --
+-- The grades a job has so far, in the order of its graders.
+SELECT grader, passed, score, reason, required, weight, kind, pending, details FROM grades WHERE job_id = %(job_id)s
+ORDER BY ordinal, grader;
+
+-- open_jobs --
+-- How many jobs of a run have not ended.
+SELECT count(*) AS n FROM jobs WHERE run_id = %(run_id)s AND state <> 'done';
+
+-- leased_jobs --
+-- How many jobs of a bake-off are in workers' hands.
+SELECT count(*) AS n FROM jobs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'leased' AND lease_until > now();
+
+-- try_lock_reap --
+-- One reaper at a time, until the transaction ends; false: another is at it.
+SELECT pg_try_advisory_xact_lock(hashtextextended('reap', 0)) AS got;
+
+-- reap_leases --
+-- Jobs whose worker is gone become ready again, and the loss is counted: the job may have been its cause. Not when
+-- it waited for a server (such calls have their own limit of repeats; one may have come home by way of the spool),
+-- nor when it was a suspect already: those run in a process of their own, and only its death tells (Job.is_suspect).
+UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = j.losses + CASE
+    WHEN EXISTS (SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.provider <> 'python'
+                 AND (c.state = 'sent' OR c.settled_at > j.lease_until)) THEN 0
+    WHEN j.losses >= 2 OR j.losses = 1 AND (r.provider = 'python'
+         OR EXISTS (SELECT 1 FROM completions k WHERE k.job_id = j.id)) THEN 0
+    ELSE 1 END
+FROM runs r WHERE r.id = j.run_id AND j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
+
+-- stale_queues --
+-- Where messages have been out for a while: these queues must be looked at.
+SELECT DISTINCT j.stage, CASE WHEN j.stage = 'call' THEN r.provider ELSE '' END AS provider
+FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
+WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_interval(secs => %(older_s)s);
+
+-- requeue_lost --
+-- Messages out for a while while their queue is empty are lost: their jobs become ready again.
+WITH lost AS (
+    -- Whoever reopens the bake-off holds its rows, and must not be waited for with some of them in hand.
+    SELECT j.id FROM jobs j JOIN runs r ON r.id = j.run_id
+    WHERE j.stage = %(stage)s AND (j.stage <> 'call' OR r.provider = %(provider)s) AND j.state = 'queued'
+      AND j.queued_at < now() - make_interval(secs => %(older_s)s) FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j SET state = 'ready', queued_at = NULL FROM lost WHERE j.id = lost.id RETURNING j.id;

@@ -1,0 +1,219 @@
+-- Reviews: items, leases, ratings, and the labels that follow from them.
+
+-- unlisted_reviews --
+-- Grades that wait for people and are in no item yet, where an outcome depends on one or it is a measure of its own.
+-- A ranking needs the answers of all judges: those on their way are waited for, not those that were stopped.
+WITH unlisted AS (
+    SELECT g.job_id, g.grader, j.bakeoff_id, j.case_id, j.sample,
+           o.verdict = 'pending_review' OR NOT g.required AS is_wanted
+    FROM grades g JOIN jobs j ON j.id = g.job_id JOIN outcomes o ON o.job_id = g.job_id
+    WHERE g.kind = 'human' AND g.pending AND j.state = 'done'
+      AND (%(bakeoff_id)s::bigint IS NULL OR j.bakeoff_id = %(bakeoff_id)s)
+      AND NOT EXISTS (SELECT 1 FROM review_answers a WHERE a.job_id = g.job_id AND a.grader = g.grader)
+), grouped AS (
+    SELECT u.*, bool_or(u.is_wanted) OVER (PARTITION BY u.bakeoff_id, u.case_id, u.sample, u.grader) AS is_any_wanted
+    FROM unlisted u
+)
+SELECT u.job_id, u.grader, u.bakeoff_id, u.case_id, u.sample, u.is_wanted, b.uid::text AS uid, b.task_sha,
+       c.body::text AS case_body, NOT EXISTS (
+           SELECT 1 FROM runs r JOIN jobs other ON other.run_id = r.id
+           WHERE r.bakeoff_id = u.bakeoff_id AND other.case_id = u.case_id AND other.sample = u.sample
+             AND other.state <> 'done' AND b.state <> 'cancelled' AND NOT (b.state = 'concluded' AND r.state = 'paused')
+       ) AS is_complete
+FROM grouped u JOIN bakeoffs b ON b.id = u.bakeoff_id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = u.case_id
+WHERE u.is_any_wanted ORDER BY u.bakeoff_id, u.job_id;
+
+-- add_review_items --
+-- What is to be rated, with its answers in the order people see them; an item that is there gets those it lacks.
+WITH given AS (
+    SELECT * FROM jsonb_to_recordset(%(items)s) AS g (token text, grader text, case_id text, sample int,
+           min_required int, max_allowed int, lease_s float8, job_ids bigint[])
+), added AS (
+    INSERT INTO review_items (token, bakeoff_id, grader, case_id, sample, min_required, max_allowed, lease_s)
+    SELECT token, %(bakeoff_id)s, grader, case_id, sample, min_required, max_allowed, lease_s FROM given
+    ON CONFLICT (token) DO UPDATE SET is_open = TRUE RETURNING id, token
+), answered AS (
+    INSERT INTO review_answers (item_id, job_id, grader, place)
+    SELECT added.id, one.job_id, given.grader,
+           one.place - 1 + (SELECT count(*) FROM review_answers a WHERE a.item_id = added.id)
+    FROM given JOIN added USING (token) CROSS JOIN LATERAL unnest(given.job_ids) WITH ORDINALITY AS one (job_id, place)
+)
+SELECT id, token FROM added;
+
+-- drop_reviews --
+-- What was said of an item counts no more: it has another answer now.
+DELETE FROM human_reviews WHERE item_id = %(item_id)s RETURNING reviewer;
+
+-- stale_review_items --
+-- Items of which a grade waits though people have rated them or no more reviews are wanted.
+SELECT DISTINCT i.id FROM review_items i JOIN review_answers a ON a.item_id = i.id
+JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
+WHERE i.bakeoff_id = %(bakeoff_id)s AND g.pending AND (NOT i.is_open OR EXISTS (
+    SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.state = 'rated')) ORDER BY i.id;
+
+-- rated_review_items --
+-- fsck: items that somebody has rated.
+SELECT i.id FROM review_items i
+WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
+  AND EXISTS (SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.state = 'rated') ORDER BY i.id;
+
+-- review_item --
+-- One item with the case it is about and how far it is.
+SELECT i.id, i.token, i.bakeoff_id, i.grader, i.case_id, i.sample, i.min_required, i.max_allowed, i.is_open,
+       b.task_name, b.task_sha, c.body::text AS case_body, q.rated, q.taken
+FROM review_items i JOIN bakeoffs b ON b.id = i.bakeoff_id JOIN review_quotas q ON q.item_id = i.id
+JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = i.case_id
+WHERE i.id = %(item_id)s;
+
+-- find_review_item --
+-- The items whose name begins so; two rows when it names more than one.
+SELECT id, token, bakeoff_id FROM review_items WHERE starts_with(token, %(prefix)s) ORDER BY token LIMIT 2;
+
+-- review_answers --
+-- The answers of an item in the order people see them, with what a blind review hides.
+SELECT a.job_id, a.place, r.judge, k.answer, k.latency_ms, k.cost_usd
+FROM review_answers a JOIN jobs j ON j.id = a.job_id JOIN runs r ON r.id = j.run_id
+LEFT JOIN completions k ON k.job_id = a.job_id WHERE a.item_id = %(item_id)s ORDER BY a.place;
+
+-- item_reviews --
+-- What people said of an item.
+SELECT reviewer, adjudicates, rating, comment, rated_at FROM human_reviews
+WHERE item_id = %(item_id)s AND state = 'rated' ORDER BY adjudicates, rated_at, reviewer;
+
+-- lease_review --
+-- Put an item into a person's hands, within its quotas; is_lost: somebody was faster, ask again.
+SELECT item_id, is_lost FROM lease_review(%(bakeoff_id)s::bigint, %(grader)s::text, %(reviewer)s);
+
+-- review_lease --
+-- Until when a person has an item in hand.
+SELECT lease_until FROM human_reviews
+WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND lease_until > clock_timestamp() AND NOT adjudicates;
+
+-- disputed_item --
+-- An item on which people disagree: an adjudicator is to decide it.
+SELECT i.id FROM review_items i
+WHERE NOT i.is_open AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
+  AND (%(grader)s::text IS NULL OR i.grader = %(grader)s)
+  AND EXISTS (SELECT 1 FROM review_answers a JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
+              WHERE a.item_id = i.id AND g.passed IS NULL)
+ORDER BY i.token LIMIT 1;
+
+-- lock_review_items --
+-- Nobody takes or rates these items until the transaction ends.
+SELECT id FROM review_items WHERE id = ANY(%(item_ids)s) ORDER BY id FOR UPDATE;
+
+-- rate_review --
+-- What a person says of an item, in place of what they said before; no row when it has all the reviews it may have.
+-- lock_review_items goes first, in a statement of its own.
+INSERT INTO human_reviews (item_id, reviewer, adjudicates, state, rating, votes, comment, rated_at)
+SELECT i.id, %(reviewer)s, %(adjudicates)s, 'rated', %(rating)s::jsonb, %(votes)s::jsonb, %(comment)s, clock_timestamp()
+FROM review_items i
+WHERE i.id = %(item_id)s AND (%(adjudicates)s OR i.max_allowed > (
+    SELECT count(*) FROM human_reviews h WHERE h.item_id = i.id AND NOT h.adjudicates AND h.reviewer <> %(reviewer)s
+      AND (h.state = 'rated' OR h.lease_until > clock_timestamp())))
+ON CONFLICT (item_id, reviewer, adjudicates) DO UPDATE
+SET state = 'rated', rating = excluded.rating, votes = excluded.votes, comment = excluded.comment, lease_until = NULL,
+    rated_at = excluded.rated_at
+RETURNING item_id;
+
+-- adjudicator --
+-- Who has decided an item over the ratings of the others.
+SELECT reviewer FROM human_reviews WHERE item_id = %(item_id)s AND adjudicates AND state = 'rated';
+
+-- last_review --
+-- What a person did last: of an item, or of all.
+SELECT h.item_id, i.token, i.bakeoff_id FROM human_reviews h JOIN review_items i ON i.id = h.item_id
+WHERE h.reviewer = %(reviewer)s AND (%(item_id)s::bigint IS NULL OR h.item_id = %(item_id)s)
+  AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
+  AND (h.state = 'rated' OR %(item_id)s IS NOT NULL AND h.state = 'leased')
+ORDER BY h.rated_at DESC NULLS LAST, h.adjudicates DESC LIMIT 1;
+
+-- undo_review --
+-- Take a rating back: the item is in that person's hands again. What was only in hand is given back.
+UPDATE human_reviews h
+SET state = CASE WHEN before.state = 'rated' AND NOT h.adjudicates THEN 'leased' ELSE 'withdrawn' END,
+    lease_until = CASE WHEN before.state = 'rated' AND NOT h.adjudicates
+                       THEN clock_timestamp() + make_interval(secs => i.lease_s) END,
+    rating = NULL, votes = NULL, rated_at = NULL
+FROM review_items i, (
+    SELECT item_id, reviewer, adjudicates, state FROM human_reviews
+    WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND state IN ('rated', 'leased')
+    ORDER BY state = 'rated' DESC, adjudicates DESC LIMIT 1
+) before
+WHERE i.id = h.item_id AND h.item_id = before.item_id AND h.reviewer = before.reviewer
+  AND h.adjudicates = before.adjudicates
+RETURNING before.state;
+
+-- set_item_open --
+-- Whether more reviews of an item are wanted.
+UPDATE review_items SET is_open = %(is_open)s WHERE id = %(item_id)s AND is_open <> %(is_open)s;
+
+-- regrade --
+-- What people decided, or what is still missing, in place of the grade that waited for them.
+UPDATE grades SET passed = %(passed)s, score = %(score)s, reason = %(reason)s, pending = %(pending)s,
+       details = %(details)s::jsonb
+WHERE job_id = %(job_id)s AND grader = %(grader)s AND kind = 'human'
+  AND (passed, score, reason, pending, details) IS DISTINCT FROM
+      (%(passed)s::boolean, %(score)s::float8, %(reason)s::text, %(pending)s::boolean, %(details)s::jsonb)
+RETURNING job_id;
+
+-- change_outcome --
+-- The outcome that follows from changed grades; no row when it is the same.
+UPDATE outcomes SET verdict = %(verdict)s, error_kind = %(error_kind)s, message = %(message)s
+WHERE job_id = %(job_id)s AND (verdict, error_kind, message) IS DISTINCT FROM
+      (%(verdict)s::text, %(error_kind)s::text, %(message)s::text)
+RETURNING run_id;
+
+-- label_from_reviews --
+-- What a person's reviews of some answers say together is their label of each; without a review it is taken back.
+WITH said AS (
+    SELECT vote.key::bigint AS job_id, bool_and(vote.value::boolean) AS passed
+    FROM review_answers a JOIN human_reviews h ON h.item_id = a.item_id
+    CROSS JOIN LATERAL jsonb_each_text(h.votes) AS vote
+    WHERE a.job_id = ANY(%(job_ids)s) AND h.reviewer = %(reviewer)s AND h.state = 'rated'
+      AND vote.key::bigint = a.job_id
+    GROUP BY 1
+), taken_back AS (
+    DELETE FROM human_labels l WHERE l.job_id = ANY(%(job_ids)s) AND l.labeller = %(reviewer)s AND l.from_review
+      AND NOT EXISTS (SELECT 1 FROM said WHERE said.job_id = l.job_id)
+)
+INSERT INTO human_labels (job_id, labeller, passed, from_review)
+SELECT job_id, %(reviewer)s, passed, TRUE FROM said
+ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now(), from_review = TRUE;
+
+-- review_progress --
+-- How many items a person has rated, and how many are left for them: open, with room or in their own hands.
+SELECT count(*) FILTER (WHERE h.state = 'rated') AS done,
+       count(*) FILTER (WHERE i.is_open AND (h.lease_until > clock_timestamp()
+                              OR q.has_room AND coalesce(h.state, '') NOT IN ('rated', 'withdrawn'))) AS left
+FROM review_items i JOIN review_quotas q ON q.item_id = i.id
+LEFT JOIN human_reviews h ON h.item_id = i.id AND h.reviewer = %(reviewer)s AND NOT h.adjudicates
+WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
+  AND (%(grader)s::text IS NULL OR i.grader = %(grader)s);
+
+-- review_items --
+-- The items of a bake-off with how far each is, in the order they are offered.
+SELECT i.id, i.token, i.grader, i.case_id, i.sample, i.is_open, q.rated, q.taken,
+       (SELECT count(*) FROM review_answers a WHERE a.item_id = i.id) AS n_answers,
+       (SELECT g.reason FROM review_answers a JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
+        WHERE a.item_id = i.id AND g.passed IS NULL ORDER BY a.place LIMIT 1) AS reason
+FROM review_items i JOIN review_quotas q ON q.item_id = i.id
+WHERE i.bakeoff_id = %(bakeoff_id)s AND (%(grader)s::text IS NULL OR i.grader = %(grader)s) ORDER BY i.token;
+
+-- bakeoff_reviews --
+-- What people said of a bake-off's items.
+SELECT h.item_id, h.reviewer, h.adjudicates, h.rating, h.comment FROM human_reviews h
+JOIN review_items i ON i.id = h.item_id
+WHERE i.bakeoff_id = %(bakeoff_id)s AND h.state = 'rated' ORDER BY h.item_id, h.adjudicates, h.reviewer;
+
+-- review_waits --
+-- Grades of a bake-off that wait for people and are in no item: rankings whose answers are not all there.
+SELECT g.grader, count(*) AS n FROM grades g JOIN jobs j ON j.id = g.job_id JOIN outcomes o ON o.job_id = g.job_id
+WHERE j.bakeoff_id = %(bakeoff_id)s AND g.kind = 'human' AND g.pending AND o.verdict = 'pending_review'
+  AND NOT EXISTS (SELECT 1 FROM review_answers a WHERE a.job_id = g.job_id AND a.grader = g.grader)
+GROUP BY g.grader ORDER BY g.grader;
+
+-- pending_outcomes --
+-- How many answers of a bake-off wait for people.
+SELECT count(*) AS n FROM outcomes WHERE bakeoff_id = %(bakeoff_id)s AND verdict = 'pending_review';
