@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from evalq.bakeoff.verdict_cache import cached_reply
-from evalq.calling.metered import Caller, Meter
+from evalq.calling.metered import ConnectedJudge, Meter
 from evalq.calling.pricing import worst_case_usd
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import TaskConfig
@@ -28,7 +28,7 @@ Read = TypeVar("Read")
 _OPPONENT_WAIT_S = 2.0
 
 
-class Desk:
+class CaseRun:
     """Asks the judge and has the answer graded; the bench its graders work at."""
 
     def __init__(self, connections: Connections, job: Job) -> None:
@@ -91,7 +91,7 @@ class Desk:
             raise UngradableAnswer(f"{judge} has no answer to compare with")
         return str(row["answer"])
 
-    def _grader(self, model: str | None) -> Caller:
+    def _grader(self, model: str | None) -> ConnectedJudge:
         sha = self._job.grader_shas.get(model or "")
         if sha is None:
             raise UngradableAnswer(f"the bake-off has no grader model {model or ''}".rstrip())

@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from evalq.calling.metered import Caller
+from evalq.calling.metered import ConnectedJudge
 from evalq.calling.providers import connect
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
@@ -14,7 +14,7 @@ from evalq.settings import spool_dir
 from evalq.store.database import Database, is_known_schema, require_schema
 from evalq.store.definitions import Snapshots
 from workers.app import SETTINGS, app
-from workers.heartbeat import Heartbeat, leave, on_overtime, rest
+from workers.heartbeat import Heartbeat, leave, on_overtime, sleep_or_stop
 
 # Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
 _POOL_SIZE = 8
@@ -34,16 +34,16 @@ class Connections:
         self.spool = Spool(spool_dir(SETTINGS, Path.cwd(), os.environ), self.db)
         self.snapshots = Snapshots(self.db)
         self.heartbeat = Heartbeat(self.db, self.spool)
-        self.gatekeeper = Gatekeeper(self.broker, sleep=rest)
-        self._callers: dict[tuple[str, object], Caller] = {}
-        on_overtime(self.heartbeat.let_go)
+        self.gatekeeper = Gatekeeper(self.broker, sleep=sleep_or_stop)
+        self._callers: dict[tuple[str, object], ConnectedJudge] = {}
+        on_overtime(self.heartbeat.release_all)
 
     def _require_schema(self) -> None:
         if not is_known_schema(self.db):
             leave("the database has another schema than this worker knows")
         require_schema(self.db)
 
-    def caller(self, judge_sha: str) -> Caller:
+    def caller(self, judge_sha: str) -> ConnectedJudge:
         """A judge that can be asked; built by the first job that meets it while the others wait.
 
         Built anew when the keys file has changed: who mends a key does not have to restart the fleet.
@@ -53,7 +53,9 @@ class Connections:
             with _lock:
                 if name not in self._callers:
                     judge = self.snapshots.judge(judge_sha)
-                    self._callers[name] = Caller(judge, connect(judge, environment_with_keys(os.environ)))
+                    self._callers[name] = ConnectedJudge(
+                        judge, connect(judge, environment_with_keys(os.environ))
+                    )
         return self._callers[name]
 
 

@@ -20,33 +20,33 @@ from workers.app import FLEET
 log = logging.getLogger(__name__)
 
 _stopping = threading.Event()
-_beginning_anew = threading.Event()
+_restarting = threading.Event()
 
 
-def rest(seconds: float) -> None:
+def sleep_or_stop(seconds: float) -> None:
     """Wait in a slot; a worker that is told to stop gives the job back at once."""
     if _stopping.wait(seconds):
         raise PutBack("the worker is stopping")
 
 
-def leave(reason: str, *, and_begin_anew: bool = False) -> None:
+def leave(reason: str, *, and_restart: bool = False) -> None:
     """Stop this worker as SIGTERM does: the jobs in hand come to their end first."""
     if _stopping.is_set():
         return
     log.warning("leaving: %s", reason)
-    if and_begin_anew:
-        _beginning_anew.set()
+    if and_restart:
+        _restarting.set()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def on_overtime(let_go: Callable[[], None]) -> None:
+def on_overtime(release_all: Callable[[], None]) -> None:
     """Have this called, and the process ended, when jobs are still in hand after the time to drain."""
 
     def wait_and_go() -> None:
         _stopping.wait()
         threading.Event().wait(FLEET.drain_s)
         log.warning("jobs still in hand after %s s; they are put back", FLEET.drain_s)
-        let_go()
+        release_all()
         _go()
 
     threading.Thread(target=wait_and_go, name="overtime", daemon=True).start()
@@ -58,15 +58,15 @@ def _wake_the_waiting(**_: object) -> None:
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator]
-def _begin_anew(**_: object) -> None:
+def _restart(**_: object) -> None:
     """Everything has ended: become a fresh process of the same number, so that no supervisor is needed."""
-    if _beginning_anew.is_set():
+    if _restarting.is_set():
         _go()
 
 
 def _go() -> None:
     logging.shutdown()
-    if _beginning_anew.is_set():
+    if _restarting.is_set():
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - no shell is the point
     os._exit(0)
 
@@ -104,7 +104,7 @@ class Heartbeat:
         with self._lock:
             self._given_up[job.id] = job.fence
 
-    def let_go(self) -> None:
+    def release_all(self) -> None:
         """Put back every job in hand."""
         with suppress(Unreachable):  # then the leases run out
             jobs.release_held(self._db, self._in_hand())
@@ -145,4 +145,4 @@ def _leave_if_outdated(db: Database) -> None:
 def _leave_if_grown() -> None:
     used_mb = psutil.Process().memory_info().rss // 1_000_000
     if used_mb > FLEET.memory_mb:
-        leave(f"{used_mb} MB in use, {FLEET.memory_mb} allowed", and_begin_anew=True)
+        leave(f"{used_mb} MB in use, {FLEET.memory_mb} allowed", and_restart=True)

@@ -46,7 +46,7 @@ def _run_child(job: Job) -> int:
     try:
         return subprocess.run(
             argv,
-            env={**os.environ, "EVALQ_LEASH_FD": str(leash)},
+            env={**os.environ, "EVALQ_PARENT_PIPE_FD": str(leash)},
             stdin=subprocess.DEVNULL,
             pass_fds=(leash,),
             start_new_session=True,

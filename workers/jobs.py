@@ -17,7 +17,7 @@ from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import require_schema
 from evalq.store.jobs import Job
 from workers.app import FLEET, SETTINGS, app
-from workers.case import Desk
+from workers.case import CaseRun
 from workers.connections import connections
 from workers.isolated import run_alone
 from workers.schedule import open_scheduled
@@ -54,17 +54,17 @@ def _bring_to_end(job: Job) -> None:
 
 def work(job: Job) -> None:
     """Bring a claimed job to its end, whatever happens; only the database may be away, then Unreachable."""
-    db, desk = connections().db, Desk(connections(), job)
+    db, case_run = connections().db, CaseRun(connections(), job)
     failpoint("after_claim", job.case.id)
     try:
         calls.close_lost(db, job)
-        completion = job.completion or desk.answer()
-        grades = desk.grade(completion)
+        completion = job.completion or case_run.answer()
+        grades = case_run.grade(completion)
         failpoint("before_outcome", job.case.id)
-        if desk.leaves_code(completion):
+        if case_run.leaves_code(completion):
             _hand_over(job, grades)
         else:
-            jobs.finish(db, job, decide_outcome(desk.subject(completion), grades), grades)
+            jobs.finish(db, job, decide_outcome(case_run.subject(completion), grades), grades)
     except PutBack as exc:
         jobs.release(db, job, wait_s=exc.wait_s)
     except CapReached as exc:

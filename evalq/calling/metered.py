@@ -110,7 +110,7 @@ _BUDGET_EMPTY_S = 15.0
 
 
 @dataclass(frozen=True)
-class Caller:
+class ConnectedJudge:
     """A judge that can be asked."""
 
     judge: JudgeConfig
@@ -127,7 +127,7 @@ class Meter:
     job: Job
 
     def ask(
-        self, caller: Caller, prompt: Prompt, purpose: Purpose, *, margin_usd: Decimal = Decimal(0)
+        self, caller: ConnectedJudge, prompt: Prompt, purpose: Purpose, *, margin_usd: Decimal = Decimal(0)
     ) -> Completion:
         """The answer, after as many attempts as are safe."""
         key = question_key(prompt, caller.judge)
@@ -145,7 +145,7 @@ class Meter:
             ambiguous_repeats=self.job.ambiguous_repeats,
         )
 
-    def _attempt(self, caller: Caller, prompt: Prompt, call: calls.Call) -> Completion:
+    def _attempt(self, caller: ConnectedJudge, prompt: Prompt, call: calls.Call) -> Completion:
         """One call: nothing is sent without permit and reservation, nothing answered without settling."""
         self.spool.require_room()
         permit = self.gatekeeper.take(caller.judge, prompt)

@@ -77,7 +77,7 @@ _WRITTEN_1H = ("cache_creation", "ephemeral_1h_input_tokens")
 
 
 @dataclass(frozen=True)
-class Spent:
+class TokenCounts:
     """Tokens of one call, every one counted once."""
 
     input: int
@@ -92,13 +92,13 @@ class Spent:
         return self.input + self.cached + self.written + self.written_1h
 
 
-def spent(usage: Usage) -> Spent:
+def split_usage(usage: Usage) -> TokenCounts:
     """Split a usage; its input includes what was cached, its output what was thought."""
     cached = min(usage.cached_input_tokens, usage.input_tokens)
     written = min(max(_count(usage.raw, path) for path in _WRITTEN), usage.input_tokens - cached)
     written_1h = min(_count(usage.raw, _WRITTEN_1H), written)
     plain = usage.input_tokens - cached - written
-    return Spent(plain, cached, written - written_1h, written_1h, usage.output_tokens)
+    return TokenCounts(plain, cached, written - written_1h, written_1h, usage.output_tokens)
 
 
 def stated_usd(judge: JudgeConfig, usage: Usage) -> Decimal | None:
@@ -120,7 +120,7 @@ MILLION = Decimal(1_000_000)
 
 
 @dataclass(frozen=True)
-class Rate:
+class TieredRate:
     """A base, and what every token costs once the request's input exceeds a start; starts ascend."""
 
     base: Decimal
@@ -140,16 +140,16 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Rates:
+class ModelRates:
     """A model's rates. `written`: into the provider's prompt cache; `cached`: read from it."""
 
-    input: Rate
-    output: Rate
-    cached: Rate
-    written: Rate
-    written_1h: Rate
+    input: TieredRate
+    output: TieredRate
+    cached: TieredRate
+    written: TieredRate
+    written_1h: TieredRate
 
-    def dollars(self, tokens: Spent) -> Decimal:
+    def dollars(self, tokens: TokenCounts) -> Decimal:
         """The price of one call: its whole input decides the tier of everything in it."""
         size = tokens.all_input
         return (
@@ -166,10 +166,10 @@ class Rates:
         return max(rate.highest(size) for rate in kinds)
 
 
-def flat(price: Price) -> Rates:
+def flat_rates(price: Price) -> ModelRates:
     """One price for all input and one for all output."""
-    every_input = Rate(price.input)
-    return Rates(every_input, Rate(price.output), every_input, every_input, every_input)
+    every_input = TieredRate(price.input)
+    return ModelRates(every_input, TieredRate(price.output), every_input, every_input, every_input)
 
 
 _TABLE_NAMES = {"xai": "x-ai"}
@@ -179,7 +179,7 @@ _DAILY = "openrouter"
 
 
 @lru_cache(maxsize=1024)
-def rates_of(provider: str, model: str, tier: str, day: date) -> Rates | None:
+def rates_of(provider: str, model: str, tier: str, day: date) -> ModelRates | None:
     """A model's rates on a day, in a service tier ("" is the usual one); None when the table has none."""
     name = _TABLE_NAMES.get(provider, provider)
     try:
@@ -226,23 +226,23 @@ def _is_priced_in(info: "ModelInfo", tier: str, at: datetime) -> bool:
     )
 
 
-def _rates_of_row(price: "ModelPrice") -> Rates | None:
+def _rates_of_row(price: "ModelPrice") -> ModelRates | None:
     """The kinds of tokens we count; a kind without its own price costs what the kind it is part of costs."""
     every_input, output = _rate(price.input_mtok), _rate(price.output_mtok)
     if every_input is None or output is None:
         return None
     written = _rate(price.cache_write_mtok) or every_input
     cached = _rate(price.cache_read_mtok) or every_input
-    return Rates(every_input, output, cached, written, _rate(price.cache_write_1h_mtok) or written)
+    return ModelRates(every_input, output, cached, written, _rate(price.cache_write_1h_mtok) or written)
 
 
-def _rate(price: "Decimal | TieredPrices | None") -> Rate | None:
+def _rate(price: "Decimal | TieredPrices | None") -> TieredRate | None:
     if price is None or isinstance(price, Decimal):
-        return None if price is None else Rate(price)
-    return Rate(price.base, tuple((tier.start, tier.price) for tier in price.tiers))
+        return None if price is None else TieredRate(price)
+    return TieredRate(price.base, tuple((tier.start, tier.price) for tier in price.tiers))
 
 
-_FREE = flat(Price(input=Decimal(0), output=Decimal(0)))
+_FREE = flat_rates(Price(input=Decimal(0), output=Decimal(0)))
 # What an answer is taken to be long when estimating; the worst case uses max_tokens.
 _USUAL_OUTPUT_TOKENS = 200
 _USUAL_TIERS = ("auto", "default", "standard", "standard_only")
@@ -273,7 +273,7 @@ def cost_usd(judge: JudgeConfig, usage: Usage) -> Decimal:
     if rates is None:
         return Decimal(0)
     stated = stated_usd(judge, usage)
-    return rates.dollars(spent(usage)) if stated is None else stated
+    return rates.dollars(split_usage(usage)) if stated is None else stated
 
 
 def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
@@ -292,10 +292,10 @@ def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
     return (rates.input.at(size) * size + rates.output.at(size) * answer) / MILLION
 
 
-def _rates(judge: JudgeConfig) -> Rates | None:
+def _rates(judge: JudgeConfig) -> ModelRates | None:
     """The judge's own price over the table's; what is no provider's model costs nothing unless priced."""
     if judge.price is not None:
-        return flat(judge.price)
+        return flat_rates(judge.price)
     if not isinstance(judge, ModelJudge):
         return _FREE
     tier = judge.params.get("service_tier") or ""

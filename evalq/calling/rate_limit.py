@@ -22,7 +22,7 @@ _RETRY_CAPACITY, _RETRY_GAIN = 50, 0.1
 _BROKER_AWAY_S = 5.0
 _ENVELOPE_TOKENS = 16
 
-Outcome = Literal["ok", "rate", "failed", "other", "unused"]
+CallResult = Literal["ok", "rate", "failed", "other", "unused"]
 
 
 class Scripts(Protocol):
@@ -83,7 +83,7 @@ class Gatekeeper:
 
     def failed(self, permit: Permit, fault: ProviderFault) -> bool:
         """Settle a call that failed; says whether a repeat is within the provider's retry budget."""
-        outcome: Outcome = "rate" if fault.kind == "rate" else "other"
+        outcome: CallResult = "rate" if fault.kind == "rate" else "other"
         if fault.kind in ("transient", "ambiguous"):
             outcome = "failed"
         closed_s = fault.retry_after_s or _CLOSED_WITHOUT_WORD_S if fault.kind == "rate" else 0.0
@@ -117,7 +117,7 @@ class Gatekeeper:
     def _settle(
         self,
         permit: Permit,
-        outcome: Outcome,
+        outcome: CallResult,
         used_input: int,
         used_output: int,
         *,

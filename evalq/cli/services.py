@@ -156,7 +156,7 @@ def up() -> int:
     """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
     from evalq.engines import attach
     from evalq.engines.broker import QUEUES
-    from evalq.engines.supervisor import ensure_steward, wait_for_fleet
+    from evalq.engines.supervisor import ensure_supervisor, wait_for_fleet
     from evalq.store.database import Database, apply_schema
 
     settings = load_settings(Path.cwd(), os.environ)
@@ -166,7 +166,7 @@ def up() -> int:
         apply_schema(db)
         db.close()
         fleet = settings.fleet
-        ensure_steward(folder, processes=fleet.processes, slots=fleet.slots, queues=QUEUES, env=os.environ)
+        ensure_supervisor(folder, processes=fleet.processes, slots=fleet.slots, queues=QUEUES, env=os.environ)
         wait_for_fleet(folder)
     click.echo(f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots} slots")
     click.echo("next  evalq bake-off … --detach   evalq doctor   evalq down", err=True)
@@ -178,10 +178,10 @@ def up() -> int:
 def down(force: bool) -> int:
     """Stop what `up` started; calls in flight come home first."""
     from evalq.engines import stop_engines
-    from evalq.engines.supervisor import stop_steward
+    from evalq.engines.supervisor import stop_supervisor
 
     folder = data_dir(load_settings(Path.cwd(), os.environ), Path.cwd(), os.environ)
-    stopped = stop_steward(folder)
+    stopped = stop_supervisor(folder)
     stopped = stop_engines(folder, force=force) or stopped
     click.echo("stopped" if stopped else "nothing was running")
     return 0

@@ -30,11 +30,11 @@ def simulator(port: int, config: Path | None, tasks: tuple[str, ...], evalsets: 
     It speaks their protocols, answers at no cost, fails as told by its config, and keeps a ledger of what a
     provider would have billed.
     """
-    from evalq.engines.simulator.server import Server
+    from evalq.engines.simulator.server import SimulatorServer
     from evalq.settings import project_root
 
     settings = _config(config, tasks, evalsets)
-    server = Server(settings, port=port, root=project_root(Path.cwd()))
+    server = SimulatorServer(settings, port=port, root=project_root(Path.cwd()))
     try:
         click.echo(_introduction(server.url, settings))
         server.run()

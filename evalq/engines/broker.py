@@ -29,7 +29,7 @@ def job_queue(stage: str, provider: str) -> str:
 # Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 _CHORD_EXPIRES_S = 14 * 24 * 3600
-_LEAN = "evalq.engines.broker:Transport"
+_LEAN = "evalq.engines.broker:LeanTransport"
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
 
 
@@ -202,7 +202,7 @@ def _reachable() -> Iterator[None]:
         ) from exc
 
 
-class Channel(redis_transport.Channel):
+class LeanChannel(redis_transport.Channel):
     """Building a client costs more than the command it sends, and a message needs three of them."""
 
     _kept: tuple[Any, Any] = (None, None)
@@ -218,7 +218,7 @@ class Channel(redis_transport.Channel):
         yield client
 
 
-class Transport(redis_transport.Transport):
+class LeanTransport(redis_transport.Transport):
     """The transport of those channels."""
 
-    Channel = Channel
+    Channel = LeanChannel

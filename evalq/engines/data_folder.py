@@ -14,7 +14,7 @@ _LOCK_PATIENCE_S = 180  # longer than any start or stop that another command may
 
 
 @dataclass(frozen=True)
-class Server:
+class RunningServer:
     """A server that answered, and the process it was."""
 
     name: str
@@ -29,7 +29,7 @@ class Record:
     """What `engines.json` holds."""
 
     kept: bool = False
-    servers: dict[str, Server] = field(default_factory=dict)
+    servers: dict[str, RunningServer] = field(default_factory=dict)
 
     def no_longer_kept(self) -> "Record":
         """The same servers, to be stopped by the last command that uses them."""
@@ -58,19 +58,19 @@ class Folder:
         return self.path / "logs"
 
     @property
-    def steward_lock(self) -> Path:
-        """Held by the steward, and where it writes its pid."""
-        return self.path / "steward.lock"
+    def supervisor_lock(self) -> Path:
+        """Held by the supervisor, and where it writes its pid."""
+        return self.path / "supervisor.lock"
 
     @property
-    def sandbox_wish(self) -> Path:
-        """There when somebody has code to run: the steward starts a worker for it then, not before."""
+    def sandbox_request(self) -> Path:
+        """There when somebody has code to run: the supervisor starts a worker for it then, not before."""
         return self.path / "sandbox.wanted"
 
-    def steward_pid(self) -> int:
-        """The steward's process; 0 when what is written there is missing or an earlier one's."""
+    def supervisor_pid(self) -> int:
+        """The supervisor's process; 0 when what is written there is missing or an earlier one's."""
         try:
-            pid = int(self.steward_lock.read_text())
+            pid = int(self.supervisor_lock.read_text())
         except (OSError, ValueError):
             return 0
         return pid if identify(pid) else 0
@@ -91,7 +91,9 @@ class Folder:
         """The record; an empty one when there is none, or none that can be read."""
         try:
             raw = json.loads((self.path / "engines.json").read_text())
-            return Record(raw["kept"], {name: Server(**server) for name, server in raw["servers"].items()})
+            return Record(
+                raw["kept"], {name: RunningServer(**server) for name, server in raw["servers"].items()}
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Record()
 

@@ -1,7 +1,7 @@
 """Run a Python module in this process, and end with the command that holds the other end of a pipe.
 
 A script, not a module to import: `python -P die_with_parent.py MODULE ARGUMENTS…`, with the pipe named by
-EVALQ_LEASH_FD.
+EVALQ_PARENT_PIPE_FD.
 The pipe closes however the command ends, SIGKILL included. PR_SET_PDEATHSIG would do so on Linux only, fires
 when the *thread* that started the child ends, and needs a preexec_fn, which is unsafe beside threads.
 """
@@ -29,7 +29,7 @@ def watch(descriptor: int) -> None:
 
 def main() -> None:
     """Watch the pipe, if there is one, and become the module."""
-    if pipe := os.environ.get("EVALQ_LEASH_FD", ""):  # kept: a worker that begins anew needs it again
+    if pipe := os.environ.get("EVALQ_PARENT_PIPE_FD", ""):  # kept: a worker that begins anew needs it again
         threading.Thread(target=watch, args=(int(pipe),), daemon=True, name="leash").start()
     # At the end of the path: a user's workers/ or celery.py must not take the place of ours, and Celery puts
     # the working directory in front unless it is on the path already.

@@ -14,7 +14,7 @@ from evalq.settings import Settings, data_dir
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """One thing looked at. `needed`: evalq does not work without it."""
 
     name: str
@@ -27,7 +27,7 @@ class Check:
 class Diagnosis:
     """Everything looked at."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
 
     @property
     def is_well(self) -> bool:
@@ -43,7 +43,7 @@ def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagn
     """Look at everything; what cannot be reached is a finding, not an error."""
     return Diagnosis(
         (
-            Check(
+            HealthCheck(
                 "evalq",
                 True,
                 f"{version('evalq')} on Python {platform.python_version()}, Celery {version('celery')}",
@@ -56,7 +56,7 @@ def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagn
     )
 
 
-def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     from evalq.store.database import Database, applied_version, schema_files
 
     if settings.database_url is None:
@@ -65,20 +65,20 @@ def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iter
     try:
         db = Database(settings.database_url, max_size=1)
     except EvalqError as exc:
-        yield Check("database", False, str(exc))
+        yield HealthCheck("database", False, str(exc))
         return
     row = db.row("server_version")
     have, want = applied_version(db), schema_files()[-1].version
     db.close()
-    yield Check("database", True, f"PostgreSQL {row['version'] if row else '?'} at EVALQ_DATABASE_URL")
-    yield Check(
+    yield HealthCheck("database", True, f"PostgreSQL {row['version'] if row else '?'} at EVALQ_DATABASE_URL")
+    yield HealthCheck(
         "schema",
         have == want,
         f"version {have}" if have == want else f"version {have}, needs {want}: `evalq schema apply`",
     )
 
 
-def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     if settings.broker_url is None:
         yield _embedded("valkey", settings, cwd, environ)
         return
@@ -86,17 +86,17 @@ def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterat
 
     broker = Broker(make_app(settings.broker_url))
     try:
-        yield Check("broker", True, f"{broker.ping()} at EVALQ_BROKER_URL")
+        yield HealthCheck("broker", True, f"{broker.ping()} at EVALQ_BROKER_URL")
         workers = broker.workers()
     except EvalqError as exc:
-        yield Check("broker", False, str(exc))
+        yield HealthCheck("broker", False, str(exc))
         return
-    yield Check(
+    yield HealthCheck(
         "workers", bool(workers), ", ".join(workers) or "none answers; start `evalq worker`", needed=False
     )
 
 
-def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Check:
+def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, str]) -> HealthCheck:
     from evalq.engines import describe
 
     folder = data_dir(settings, cwd, environ)
@@ -104,15 +104,15 @@ def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, st
     server = next((s for s in status.servers if s.name == name), None) if status else None
     where = f"embedded in {folder}"
     if server is None or not server.running:
-        return Check(name, True, f"{where}, started when needed")
-    return Check(
+        return HealthCheck(name, True, f"{where}, started when needed")
+    return HealthCheck(
         name,
         True,
         f"{server.version} {where}, running as pid {server.pid}{', kept' if status and status.kept else ''}",
     )
 
 
-def _sandbox(settings: Settings, environ: Mapping[str, str]) -> Check:
+def _sandbox(settings: Settings, environ: Mapping[str, str]) -> HealthCheck:
     """Known without running anything; `evalq doctor --sandbox` tries it."""
     from evalq.grading.sandbox.availability import outlook, require_sandbox
 
@@ -120,23 +120,25 @@ def _sandbox(settings: Settings, environ: Mapping[str, str]) -> Check:
         try:
             require_sandbox("unsafe", environ)
         except EvalqError as exc:
-            return Check("sandbox", False, str(exc), needed=False)
-        return Check("sandbox", True, "none, by setting: grades of code say isolation: weak", needed=False)
+            return HealthCheck("sandbox", False, str(exc), needed=False)
+        return HealthCheck(
+            "sandbox", True, "none, by setting: grades of code say isolation: weak", needed=False
+        )
     known = outlook(environ)
     remedy = {
         True: "",
         None: ": `evalq doctor --sandbox`",
         False: "; code is not graded without it: `apt-get install bubblewrap`",
     }[known.is_available]
-    return Check("sandbox", known.is_available is not False, f"{known.finding}{remedy}", needed=False)
+    return HealthCheck("sandbox", known.is_available is not False, f"{known.finding}{remedy}", needed=False)
 
 
-def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[Check]:
+def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     try:
         environ = environment_with_keys(environ)
     except EvalqError as exc:
-        yield Check("keys file", False, str(exc), needed=False)
+        yield HealthCheck("keys file", False, str(exc), needed=False)
     named = {judge.key_name for judge in catalogue(settings.judges).values() if judge.key_name}
     for variable in sorted({*PROVIDER_KEYS.values(), *named}):
         present = bool(environ.get(variable))
-        yield Check(f"key {variable}", present, "present" if present else "not set", needed=False)
+        yield HealthCheck(f"key {variable}", present, "present" if present else "not set", needed=False)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from evalq.engines.daemon import CancelledError
-from evalq.engines.data_folder import Folder, Record, Server, usable
+from evalq.engines.data_folder import Folder, Record, RunningServer, usable
 from evalq.engines.fleet import reap_stale_fleets
 from evalq.engines.postgres import Postgres
 from evalq.engines.processes import Lease, is_running, send, uninterrupted
@@ -54,7 +54,7 @@ class Engines:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._lease = Lease.take(folder.users)
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, RunningServer] = {}
 
     @property
     def database_url(self) -> str:
@@ -174,7 +174,7 @@ def describe(data_dir: Path) -> EngineStatus | None:
         return EngineStatus(folder.path, servers, record.kept, tuple(folder.attached()))
 
 
-def _status(engine: Engine, known: Server | None) -> ServerStatus:
+def _status(engine: Engine, known: RunningServer | None) -> ServerStatus:
     if known is None:
         return ServerStatus(engine.name, engine.daemon.is_alive(), engine.daemon.pid() or 0, "")
     running = engine.daemon.is_alive() and is_running(known.pid, known.born)
@@ -185,14 +185,14 @@ def _engines(folder: Folder) -> tuple[Engine, ...]:
     return (Valkey(folder.path), Postgres(folder.path))
 
 
-def _ensure_all(engines: Sequence[Engine]) -> dict[str, Server]:
+def _ensure_all(engines: Sequence[Engine]) -> dict[str, RunningServer]:
     """All at once; the first failure or Ctrl-C cancels the others and waits for them.
 
     A KeyboardInterrupt may strike between any two steps, with one engine on its way and the other not yet:
     here it becomes an event that the starts look at, and is raised when none of them is under way any more.
     """
     cancelled = threading.Event()
-    finished: list[Future[Server]] = []
+    finished: list[Future[RunningServer]] = []
     with uninterrupted(cancelled.set), ThreadPoolExecutor(max_workers=len(engines)) as pool:
         for future in as_completed([pool.submit(engine.ensure, cancelled) for engine in engines]):
             finished.append(future)

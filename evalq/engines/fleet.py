@@ -63,7 +63,7 @@ class _Worker:
         return self.process.poll() is not None and self.early_deaths < _EARLY_DEATHS and age_s > _EARLY_S
 
 
-class Fleet:
+class WorkerFleet:
     """Worker processes on a leash: they end when stopped, and when this command ends in any other way."""
 
     def __init__(self, log_dir: Path) -> None:
@@ -106,7 +106,7 @@ class Fleet:
         with path.open("ab") as log:
             return subprocess.Popen(
                 argv,
-                env={**env, "EVALQ_LEASH_FD": str(self._leash)},
+                env={**env, "EVALQ_PARENT_PIPE_FD": str(self._leash)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -157,12 +157,12 @@ def start_fleet(
     env: Mapping[str, str],
     log_dir: Path,
     argv: WorkerArgv = worker_argv,
-) -> Fleet:
+) -> WorkerFleet:
     """Start `processes` workers of `slots` slots each; `env` is their whole environment, URLs included."""
     log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     reap_stale_fleets(log_dir)
     _drop_old_logs(log_dir)
-    fleet = Fleet(log_dir)
+    fleet = WorkerFleet(log_dir)
     try:
         for index in range(1, processes + 1):
             fleet.add(argv(index, slots, queues), env)

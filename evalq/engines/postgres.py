@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evalq.engines.daemon import Argv, CancelledError, Daemon, GoneError, on_path
-from evalq.engines.data_folder import Server
+from evalq.engines.data_folder import RunningServer
 from evalq.engines.processes import identify
 from evalq.engines.run_as import Account, account_for, entrance, hand_over, reachable
 from evalq.errors import Unreachable
@@ -59,7 +59,7 @@ class Postgres:
             remedy=_REMEDY,
         )
 
-    def ensure(self, cancelled: threading.Event) -> Server:
+    def ensure(self, cancelled: threading.Event) -> RunningServer:
         """The server, answering: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
@@ -74,7 +74,7 @@ class Postgres:
         if _is_ours(alias := _alias(self.pgdata)):
             alias.unlink(missing_ok=True)
 
-    def _start(self, cancelled: threading.Event) -> Server:
+    def _start(self, cancelled: threading.Event) -> RunningServer:
         account = account_for(self.pgdata)
         binaries = reachable(find_binaries(), account)
         if not self.pgdata.exists():
@@ -118,10 +118,10 @@ class Postgres:
         if initdb.returncode != 0:
             raise self.daemon.failure("could not be initialised")
 
-    def _answer(self, cancelled: threading.Event) -> Server:
+    def _answer(self, cancelled: threading.Event) -> RunningServer:
         return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
 
-    def _probe(self) -> Server | None:
+    def _probe(self) -> RunningServer | None:
         import psycopg
 
         pid = self.daemon.pid() if self._says_ready() else None
@@ -133,7 +133,7 @@ class Postgres:
             version = _create_database(_url(folder, "postgres"))
         except psycopg.OperationalError:
             return None
-        return Server(self.name, found.pid, found.born, version, _url(folder, "evalq"))
+        return RunningServer(self.name, found.pid, found.born, version, _url(folder, "evalq"))
 
     def _says_ready(self) -> bool:
         """Line 8 of the pid file, as pg_ctl reads it: cheaper than failing to connect."""

@@ -36,7 +36,7 @@ class Session:
         from evalq.grading.sandbox.availability import require_sandbox
 
         require_sandbox(self.settings.sandbox, os.environ)
-        Folder.of(self.data_dir).sandbox_wish.touch()
+        Folder.of(self.data_dir).sandbox_request.touch()
 
     @cached_property
     def broker(self) -> "Broker":
@@ -90,10 +90,10 @@ def open_database(settings: Settings, *, cwd: Path | None = None) -> Iterator[Da
 def _embedded(settings: Settings, folder: Path, *, fleet: bool) -> Iterator[tuple[str, str]]:
     """The engines of the project's data folder; after the last command, nothing is left running."""
     from evalq.engines import attach
-    from evalq.engines.supervisor import ensure_steward, wait_until_gone
+    from evalq.engines.supervisor import ensure_supervisor, wait_until_gone
 
     start_fleet = partial(
-        ensure_steward,
+        ensure_supervisor,
         folder,
         processes=settings.fleet.processes,
         slots=settings.fleet.slots,

@@ -1,7 +1,7 @@
-"""The steward of a data folder: keeps its engines and fleet running for as long as a command uses them.
+"""The supervisor of a data folder: keeps its engines and fleet running for as long as a command uses them.
 
 A process of its own, so that commands that come and go share one fleet, and so that a command's death by
-SIGKILL leaves nothing behind: the kernel releases the dead command's lease and the steward goes home.
+SIGKILL leaves nothing behind: the kernel releases the dead command's lease and the supervisor goes home.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from evalq.engines import processes as locks
 from evalq.engines.embedded import Engines, Folder, attach
-from evalq.engines.fleet import Fleet, start_fleet, worker_argv
+from evalq.engines.fleet import WorkerFleet, start_fleet, worker_argv
 from evalq.engines.processes import wait_until
 from evalq.errors import Unreachable
 from evalq.keys import without_keys
@@ -36,14 +36,14 @@ SANDBOX_SLOTS = 4
 """Programs at once: each takes a core for as long as it runs."""
 
 
-def ensure_steward(
+def ensure_supervisor(
     data_dir: Path, *, processes: int, slots: int, queues: Sequence[str], env: Mapping[str, str]
 ) -> None:
-    """See that a steward is at work; the caller must hold a lease on the engines."""
+    """See that a supervisor is at work; the caller must hold a lease on the engines."""
     folder = Folder.of(data_dir)
-    if locks.is_held(folder.steward_lock):
+    if locks.is_held(folder.supervisor_lock):
         return
-    with (folder.logs / "steward.log").open("ab") as log:
+    with (folder.logs / "supervisor.log").open("ab") as log:
         subprocess.Popen(
             [
                 sys.executable,
@@ -70,28 +70,28 @@ def _python_path(env: Mapping[str, str]) -> str:
 
 
 def wait_for_fleet(data_dir: Path, *, timeout_s: float = 60) -> None:
-    """Wait until a steward has started its fleet."""
+    """Wait until a supervisor has started its fleet."""
     folder = Folder.of(data_dir)
     if not wait_until(
-        lambda: locks.is_held(folder.steward_lock) and folder.steward_pid() > 0, timeout_s=timeout_s
+        lambda: locks.is_held(folder.supervisor_lock) and folder.supervisor_pid() > 0, timeout_s=timeout_s
     ):
         raise Unreachable(f"the worker fleet did not start within {timeout_s:.0f} s; see {folder.logs}")
 
 
 def wait_until_gone(data_dir: Path) -> None:
-    """After the last command has let go: wait until the steward has stopped everything."""
+    """After the last command has let go: wait until the supervisor has stopped everything."""
     folder = Folder.of(data_dir)
     if folder.read().kept:
         return
-    wait_until(lambda: set(folder.attached()) != {folder.steward_pid()}, timeout_s=_LEAVE_S)
+    wait_until(lambda: set(folder.attached()) != {folder.supervisor_pid()}, timeout_s=_LEAVE_S)
     with folder.locked():
         return
 
 
-def stop_steward(data_dir: Path) -> bool:
-    """Take back `evalq up`: the steward leaves once nobody uses the engines; False when there was none."""
+def stop_supervisor(data_dir: Path) -> bool:
+    """Take back `evalq up`: the supervisor leaves once nobody uses the engines; False when there was none."""
     folder = Folder.of(data_dir)
-    if not folder.users.exists() or not locks.is_held(folder.steward_lock):
+    if not folder.users.exists() or not locks.is_held(folder.supervisor_lock):
         return False
     with folder.locked():
         folder.write(folder.read().no_longer_kept())
@@ -100,9 +100,9 @@ def stop_steward(data_dir: Path) -> bool:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Be the steward of a folder, unless it has one."""
+    """Be the supervisor of a folder, unless it has one."""
     folder = Folder.of(Path(argv[0]))
-    descriptor = locks.take(folder.steward_lock, wait_s=0)
+    descriptor = locks.take(folder.supervisor_lock, wait_s=0)
     if descriptor is None:
         return
     with attach(folder.path) as engines:
@@ -120,7 +120,7 @@ def main(argv: Sequence[str]) -> None:
             _attend(folder, descriptor, engines, fleet, sandbox)
         finally:
             fleet.stop(grace_s=_DRAIN_S)
-            folder.sandbox_wish.unlink(missing_ok=True)
+            folder.sandbox_request.unlink(missing_ok=True)
 
 
 @dataclass
@@ -128,19 +128,21 @@ class _SandboxWorker:
     """The worker that runs code for graders: started when somebody has some, without any key."""
 
     folder: Folder
-    fleet: Fleet
+    fleet: WorkerFleet
     index: int
     env: Mapping[str, str]
     is_started: bool = False
 
     def start_if_wanted(self) -> None:
         """Start it once; the fleet keeps it running."""
-        if not self.is_started and self.folder.sandbox_wish.exists():
+        if not self.is_started and self.folder.sandbox_request.exists():
             self.fleet.add(worker_argv(self.index, SANDBOX_SLOTS, [SANDBOX_QUEUE]), self.env)
             self.is_started = True
 
 
-def _attend(folder: Folder, descriptor: int, engines: Engines, fleet: Fleet, sandbox: _SandboxWorker) -> None:
+def _attend(
+    folder: Folder, descriptor: int, engines: Engines, fleet: WorkerFleet, sandbox: _SandboxWorker
+) -> None:
     """Stay for as long as needed, and start again what is killed.
 
     Nobody may be watching a kept fleet, so have what is lost brought back.
@@ -172,8 +174,8 @@ def _broker(url: str) -> "Broker":
 def _may_leave(folder: Folder, descriptor: int) -> bool:
     """Nobody else uses the engines and nobody keeps them.
 
-    Decided under the folder's lock, and the steward's own lock is given up inside it: a command that
-    attaches afterwards sees no steward and starts another.
+    Decided under the folder's lock, and the supervisor's own lock is given up inside it: a command that
+    attaches afterwards sees no supervisor and starts another.
     """
     if folder.read().kept or set(folder.attached()) - {os.getpid()}:
         return False

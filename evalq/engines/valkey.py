@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalq.engines.daemon import Daemon, GoneError, on_path
-from evalq.engines.data_folder import Server
+from evalq.engines.data_folder import RunningServer
 from evalq.engines.processes import identify, log_tail
 from evalq.errors import Unreachable
 
@@ -46,7 +46,7 @@ class Valkey:
             remedy=_REMEDY,
         )
 
-    def ensure(self, cancelled: threading.Event) -> Server:
+    def ensure(self, cancelled: threading.Event) -> RunningServer:
         """The server, answering: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
@@ -59,7 +59,7 @@ class Valkey:
         """End the server; it writes out its append-only file first."""
         self.daemon.stop((signal.SIGTERM, 15), (signal.SIGKILL, 5))
 
-    def _start(self, cancelled: threading.Event) -> Server:
+    def _start(self, cancelled: threading.Event) -> RunningServer:
         program = find_program()
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for attempt in range(_PORT_ATTEMPTS):
@@ -73,17 +73,19 @@ class Valkey:
                     break
         raise self.daemon.failure("ended while it was starting")
 
-    def _answer(self, cancelled: threading.Event) -> Server:
+    def _answer(self, cancelled: threading.Event) -> RunningServer:
         return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
 
-    def _probe(self) -> Server | None:
+    def _probe(self) -> RunningServer | None:
         pid = self.daemon.pid()
         found, written = identify(pid) if pid else None, self._written()
         version = _version(*written) if found and written else None
         if found is None or written is None or version is None:
             return None
         port, password = written
-        return Server(self.name, found.pid, found.born, version, f"redis://:{password}@{_HOST}:{port}/0")
+        return RunningServer(
+            self.name, found.pid, found.born, version, f"redis://:{password}@{_HOST}:{port}/0"
+        )
 
     def _configure(self, *, fresh_port: bool) -> None:
         """Write the configuration, with the last start's password and port (if free): old URLs stay good."""

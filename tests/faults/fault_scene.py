@@ -23,7 +23,7 @@ from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request
 from evalq.engines import Engines, attach, describe
 from evalq.engines.broker import QUEUES, Broker, make_app
-from evalq.engines.fleet import Fleet, WorkerArgv, process_argv, start_fleet, worker_argv
+from evalq.engines.fleet import WorkerArgv, WorkerFleet, process_argv, start_fleet, worker_argv
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.formats import prepare
@@ -86,7 +86,7 @@ class Scene:
     forks: Forks
     lease_s: float = 12.0
     slots: int = 8
-    workers: "dict[str, Fleet | ForkedFleet]" = field(default_factory=dict)
+    workers: "dict[str, WorkerFleet | ForkedFleet]" = field(default_factory=dict)
     in_flight_at_kills: int = 0
     watching: "psycopg.Connection[Any] | None" = None
     lasting: dict[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from evalq.bakeoff.plan import Plan, make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
-from evalq.engines import Engines, Fleet, attach, start_fleet
+from evalq.engines import Engines, WorkerFleet, attach, start_fleet
 from evalq.engines.broker import QUEUES, Broker, make_app
 from evalq.records import Completion, Outcome, Usage, Verdict
 from evalq.store import bakeoffs, calls, jobs
@@ -126,11 +126,11 @@ def broker(app: Celery) -> Broker:
 
 
 @pytest.fixture
-def start_worker(db: Database, engines: Engines, tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
+def start_worker(db: Database, engines: Engines, tmp_path: Path) -> Iterator[Callable[..., WorkerFleet]]:
     """Starts a real worker process on this test's database and broker; it is stopped after the test."""
-    fleets: list[Fleet] = []
+    fleets: list[WorkerFleet] = []
 
-    def start(queues: Sequence[str] = QUEUES) -> Fleet:
+    def start(queues: Sequence[str] = QUEUES) -> WorkerFleet:
         env = {
             "PATH": os.environ["PATH"],
             "EVALQ_DATABASE_URL": db.url,

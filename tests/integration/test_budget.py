@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalq.calling.metered import Caller, Meter
+from evalq.calling.metered import ConnectedJudge, Meter
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
 from evalq.definitions.judge import SimulatedJudge
@@ -205,7 +205,7 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
     judge: Callable[..., SimulatedJudge],
     answer: Completion,
 ) -> None:
-    caller = Caller(judge(), Failing("transient", "ambiguous", then=answer))
+    caller = ConnectedJudge(judge(), Failing("transient", "ambiguous", then=answer))
     said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
         caller, Prompt("", "Why?", 16, About("t", "c")), "answer"
     )
@@ -228,7 +228,7 @@ def test_an_ambiguous_call_is_repeated_once_and_no_more(
     judge: Callable[..., SimulatedJudge],
     answer: Completion,
 ) -> None:
-    caller = Caller(judge(), Failing("ambiguous", "ambiguous", then=answer))
+    caller = ConnectedJudge(judge(), Failing("ambiguous", "ambiguous", then=answer))
     with pytest.raises(ProviderFault, match="ambiguous"):
         Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
             caller, Prompt("", "Why?", 16, About("t", "c")), "answer"

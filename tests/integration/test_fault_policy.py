@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from evalq.calling.metered import Caller, Meter
+from evalq.calling.metered import ConnectedJudge, Meter
 from evalq.calling.providers import connect
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
@@ -84,7 +84,7 @@ def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
     """The kind of the fault and the end of the job, as workers/jobs.py decides it."""
     prompt = Prompt("system", 'say "hello"', 64, About("t", "c"))
     try:
-        completion = meter.ask(Caller(judge, connect(judge, {"KEY": "sk-test"})), prompt, "answer")
+        completion = meter.ask(ConnectedJudge(judge, connect(judge, {"KEY": "sk-test"})), prompt, "answer")
     except ProviderFault as fault:
         return fault.kind, "judge paused" if fault.kind == "fatal" else f"errored: call_{fault.kind}"
     except PutBack:

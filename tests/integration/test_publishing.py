@@ -15,7 +15,7 @@ from evalq.bakeoff.plan import LARGEST_WINDOW, Plan
 from evalq.bakeoff.publish import open_chords, pump, pump_all
 from evalq.calling.providers import PROVIDERS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines import Fleet
+from evalq.engines import WorkerFleet
 from evalq.engines.broker import CALL_QUEUES, Broker, chord_id, message_id
 from evalq.engines.processes import wait_until
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
@@ -200,7 +200,7 @@ def test_a_job_delivered_twice_counts_once_in_its_chord(
     valkey: "redis.Redis",
     sql: Sql,
     record: Callable[..., int],
-    start_worker: Callable[..., Fleet],
+    start_worker: Callable[..., WorkerFleet],
 ) -> None:
     open_chords(db, broker, record(2))
     first, second = queued(db)
@@ -217,7 +217,11 @@ def test_a_job_delivered_twice_counts_once_in_its_chord(
 
 
 def test_a_real_chord_ends_in_the_runs_row(
-    db: Database, broker: Broker, sql: Sql, record: Callable[..., int], start_worker: Callable[..., Fleet]
+    db: Database,
+    broker: Broker,
+    sql: Sql,
+    record: Callable[..., int],
+    start_worker: Callable[..., WorkerFleet],
 ) -> None:
     bakeoff_id = record(20)
     open_chords(db, broker, bakeoff_id)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from evalq.calling.pricing import (
-    Rate,
+    TieredRate,
     cost_usd,
     estimate_usd,
     is_priced,
@@ -220,7 +220,7 @@ def test_no_call_costs_more_than_its_worst_case(
 
 
 def test_a_rate_in_reach_is_never_below_the_one_that_applies() -> None:
-    cheaper_in_bulk = Rate(Decimal(3), ((10, Decimal(5)), (20, Decimal(1))))
+    cheaper_in_bulk = TieredRate(Decimal(3), ((10, Decimal(5)), (20, Decimal(1))))
     assert [cheaper_in_bulk.at(size) for size in (10, 11, 21)] == [3, 5, 1]
     assert [cheaper_in_bulk.highest(size) for size in (10, 11, 21)] == [3, 5, 5]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.calling.providers.retriever import Bm25Index, Note, load_notes, retrieve
+from evalq.calling.providers.retriever import Bm25Index, CorpusNote, load_notes, retrieve
 
 NOTES = [
     {"id": "n-1", "title": "Soup", "text": "leeks and potatoes, simmer for an hour"},
@@ -33,7 +33,7 @@ def test_notes_are_loaded_in_file_order_and_blank_lines_are_skipped(corpus: Path
     notes = load_notes(corpus)
 
     assert [note.id for note in notes] == ["n-1", "n-2", "n-3", "n-4"]
-    assert notes[2] == Note(id="n-3", title="Phở", text="nước dùng hầm xương sáu tiếng")
+    assert notes[2] == CorpusNote(id="n-3", title="Phở", text="nước dùng hầm xương sáu tiếng")
 
 
 def test_a_note_that_repeats_the_word_comes_first(index: Bm25Index) -> None:
@@ -66,7 +66,7 @@ def test_a_query_that_shares_no_word_finds_nothing(index: Bm25Index, query: str)
 
 
 def test_ties_are_broken_by_id() -> None:
-    twins = [Note(id=note_id, title="twin", text="same words") for note_id in ("b", "c", "a")]
+    twins = [CorpusNote(id=note_id, title="twin", text="same words") for note_id in ("b", "c", "a")]
 
     assert Bm25Index(twins).search("twin") == ["a", "b", "c"]
 
@@ -76,17 +76,17 @@ def test_at_most_k_ids_are_returned(index: Bm25Index) -> None:
 
 
 def test_of_two_equal_counts_the_shorter_note_wins() -> None:
-    long = Note(id="a", title="", text="rain " + "filler " * 30)
-    short = Note(id="b", title="", text="rain today")
+    long = CorpusNote(id="a", title="", text="rain " + "filler " * 30)
+    short = CorpusNote(id="b", title="", text="rain today")
 
     assert Bm25Index([long, short]).search("rain") == ["b", "a"]
 
 
 def test_the_score_is_the_published_formula_by_its_order() -> None:
     """Two uses in a note of mean length beat one use in a note of half the length: 1.375 against 1.257."""
-    twice = Note(id="b", title="", text="oak oak elm ash")
-    once = Note(id="a", title="", text="oak fir")
-    filler = Note(id="c", title="", text="yew yew yew yew yew yew")
+    twice = CorpusNote(id="b", title="", text="oak oak elm ash")
+    once = CorpusNote(id="a", title="", text="oak fir")
+    filler = CorpusNote(id="c", title="", text="yew yew yew yew yew yew")
 
     assert Bm25Index([twice, once, filler]).search("oak") == ["b", "a"]
 

@@ -10,20 +10,20 @@ import httpx2
 from evalq.calling.providers.faults import FaultsOf, Party, request_id
 from evalq.calling.providers.reading import (
     States,
-    a_name,
-    an_account,
-    an_object,
+    dict_or_empty,
     elapsed_ms,
-    joined_text,
-    rate_hints,
+    join_text,
+    printable_or_none,
     read_key,
     read_list,
     read_object,
-    shown,
+    read_rate_hints,
+    read_tokens,
+    read_tool_calls,
     state_of,
     state_with_tools,
-    tokens,
-    tool_calls,
+    storable_usage,
+    text_or_json,
 )
 from evalq.calling.providers.requests import anthropic_body, refuse_streaming
 from evalq.calling.providers.transport import call_headers, client
@@ -84,15 +84,15 @@ def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(response.content)
     content = read_list(body, "content")
-    text, calls = joined_text(content), tool_calls(content)
+    text, calls = join_text(content), read_tool_calls(content)
     return Completion(
         state_with_tools(_state(text, body), calls),
-        shown(text, content),
-        _usage(an_account(body.get("usage"))),
+        text_or_json(text, content),
+        _usage(storable_usage(body.get("usage"))),
         latency_ms,
-        model=a_name(body.get("model")),
+        model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
-        rate_hints=rate_hints(response.headers, _LIMITS),
+        rate_hints=read_rate_hints(response.headers, _LIMITS),
         tool_calls=calls,
     )
 
@@ -100,18 +100,18 @@ def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
 def _state(text: str | None, body: dict[str, Any]) -> CompletionState:
     """A refusal before the first word comes from a filter and has a category: the prompt was blocked."""
     finish = body.get("stop_reason")
-    if finish == "refusal" and not text and an_object(body.get("stop_details")).get("category"):
+    if finish == "refusal" and not text and dict_or_empty(body.get("stop_details")).get("category"):
         return "blocked"
     return state_of(text, finish, _STATES)
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
     """The input is three disjoint sums; the output includes the thinking."""
-    cached = tokens(usage, "cache_read_input_tokens")
+    cached = read_tokens(usage, "cache_read_input_tokens")
     return Usage(
-        tokens(usage, "input_tokens") + tokens(usage, "cache_creation_input_tokens") + cached,
-        tokens(usage, "output_tokens"),
+        read_tokens(usage, "input_tokens") + read_tokens(usage, "cache_creation_input_tokens") + cached,
+        read_tokens(usage, "output_tokens"),
         cached_input_tokens=cached,
-        thinking_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
+        thinking_tokens=read_tokens(usage, "output_tokens_details", "thinking_tokens"),
         raw=usage,
     )

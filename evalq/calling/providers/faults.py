@@ -37,7 +37,7 @@ _CONTENT_POLICY = re.compile(
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ErrorAnswer:
     """An error answer; `code` is the provider's own name for it."""
 
     status: int
@@ -50,7 +50,7 @@ class Refusal:
     is_content_policy: bool = False
 
 
-def read_refusal(response: httpx2.Response, *, private: tuple[str, ...]) -> Refusal:
+def read_error_answer(response: httpx2.Response, *, private: tuple[str, ...]) -> ErrorAnswer:
     """Read an answer that is not 200, without its message if that repeats a private text.
 
     So nothing a case says can pass for the provider's own words, and pause a judge.
@@ -65,7 +65,7 @@ def read_refusal(response: httpx2.Response, *, private: tuple[str, ...]) -> Refu
         (*codes, message, *(reason for entry in details for reason in _strings(entry, "reason")))
     )
     status = response.status_code
-    return Refusal(
+    return ErrorAnswer(
         status,
         code=next((code for code in codes if not any(repeats(code, text, 8) for text in private)), ""),
         message=message,
@@ -218,7 +218,7 @@ def fault_of(exc: Exception, party: Party, prompt: Prompt) -> ProviderFault:
     """The fault of an exception an SDK, the transport or the reading of a reply raised."""
     response = getattr(exc, "response", None)
     if isinstance(response, httpx2.Response):
-        return refused(response, party, prompt)
+        return fault_of_response(response, party, prompt)
     error = _transport_error(exc)
     if error is not None:
         return _unreached(error, party)
@@ -229,9 +229,9 @@ def fault_of(exc: Exception, party: Party, prompt: Prompt) -> ProviderFault:
     return ProviderFault("ambiguous", f"the call to {party.name} failed unexpectedly ({_type(exc)})")
 
 
-def refused(response: httpx2.Response, party: Party, prompt: Prompt) -> ProviderFault:
+def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -> ProviderFault:
     """The fault of an answer that is not 200."""
-    refusal = read_refusal(response, private=_private(prompt))
+    refusal = read_error_answer(response, private=_private(prompt))
     kind = _kind(refusal)
     message = f"{party.name} answered {refusal.status}{_advice(refusal, kind, party)}"
     words = [refusal.code, refusal.message if kind in ("permanent", "fatal") else ""]
@@ -249,7 +249,7 @@ def _private(prompt: Prompt) -> tuple[str, ...]:
     return (prompt.system, prompt.user, *inputs)
 
 
-def _kind(refusal: Refusal) -> FaultKind:
+def _kind(refusal: ErrorAnswer) -> FaultKind:
     if refusal.is_content_policy:
         return "permanent"
     if refusal.is_account or refusal.is_bad_key:
@@ -259,7 +259,7 @@ def _kind(refusal: Refusal) -> FaultKind:
     return "permanent" if 300 <= refusal.status < 500 else "ambiguous"
 
 
-def _advice(refusal: Refusal, kind: FaultKind, party: Party) -> str:
+def _advice(refusal: ErrorAnswer, kind: FaultKind, party: Party) -> str:
     if refusal.is_content_policy:
         return " (its content policy)"
     if refusal.is_account or refusal.status == 402:
@@ -269,7 +269,7 @@ def _advice(refusal: Refusal, kind: FaultKind, party: Party) -> str:
     return " (it redirects; write the final address)" if 300 <= refusal.status < 400 else ""
 
 
-def _may_be_said(words: str, refusal: Refusal, party: Party) -> bool:
+def _may_be_said(words: str, refusal: ErrorAnswer, party: Party) -> bool:
     """A provider that does not like a key shows some of it."""
     is_about_key = refusal.is_bad_key or refusal.status == 401
     return not is_about_key and not any(repeats(words, secret, _KEY_CHARS) for secret in party.secrets)

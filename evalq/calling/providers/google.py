@@ -11,19 +11,19 @@ from pydantic import ValidationError
 from evalq.calling.providers.faults import FaultsOf, Party
 from evalq.calling.providers.reading import (
     States,
-    a_name,
-    an_account,
-    an_object,
+    dict_or_empty,
     elapsed_ms,
-    joined_text,
+    join_text,
+    printable_or_none,
     read_key,
     read_list,
     read_object,
-    shown,
+    read_tokens,
+    read_tool_calls,
     state_of,
     state_with_tools,
-    tokens,
-    tool_calls,
+    storable_usage,
+    text_or_json,
 )
 from evalq.calling.providers.requests import google_config, google_contents
 from evalq.calling.providers.transport import call_headers, client
@@ -113,14 +113,14 @@ def read_candidates(reply: str, latency_ms: int) -> Completion:
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(reply)
     state, text = _answer(body)
-    calls = tool_calls(_parts(body))
+    calls = read_tool_calls(_parts(body))
     return Completion(
         state_with_tools(state, calls),
         text,
-        _usage(an_account(body.get("usageMetadata"))),
+        _usage(storable_usage(body.get("usageMetadata"))),
         latency_ms,
-        model=a_name(body.get("modelVersion")),
-        request_id=a_name(body.get("responseId")),
+        model=printable_or_none(body.get("modelVersion")),
+        request_id=printable_or_none(body.get("responseId")),
         tool_calls=calls,
     )
 
@@ -128,29 +128,31 @@ def read_candidates(reply: str, latency_ms: int) -> Completion:
 def _parts(body: dict[str, Any]) -> object:
     """The parts of the first candidate, if it has any."""
     candidates = body.get("candidates")
-    first = an_object(candidates[0]) if isinstance(candidates, list) and candidates else {}
-    return an_object(first.get("content")).get("parts")
+    first = dict_or_empty(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    return dict_or_empty(first.get("content")).get("parts")
 
 
 def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
-    if an_object(body.get("promptFeedback")).get("blockReason"):
+    if dict_or_empty(body.get("promptFeedback")).get("blockReason"):
         return "blocked", ""
     # An empty list is left out on the wire: the account is what tells silence from another's reply.
     candidates = read_list({"candidates": []} | body if "usageMetadata" in body else body, "candidates")
     if not candidates:
         return "empty", ""
     parts = _parts(body)
-    text = joined_text(parts, skip="thought")
-    return state_of(text, an_object(candidates[0]).get("finishReason"), _STATES), shown(text, parts)
+    text = join_text(parts, skip="thought")
+    return state_of(text, dict_or_empty(candidates[0]).get("finishReason"), _STATES), text_or_json(
+        text, parts
+    )
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
     """Thoughts are billed as output beside the candidates; what a tool read is input."""
-    thinking = tokens(usage, "thoughtsTokenCount")
+    thinking = read_tokens(usage, "thoughtsTokenCount")
     return Usage(
-        tokens(usage, "promptTokenCount") + tokens(usage, "toolUsePromptTokenCount"),
-        tokens(usage, "candidatesTokenCount") + thinking,
-        cached_input_tokens=tokens(usage, "cachedContentTokenCount"),
+        read_tokens(usage, "promptTokenCount") + read_tokens(usage, "toolUsePromptTokenCount"),
+        read_tokens(usage, "candidatesTokenCount") + thinking,
+        cached_input_tokens=read_tokens(usage, "cachedContentTokenCount"),
         thinking_tokens=thinking,
         raw=usage,
     )

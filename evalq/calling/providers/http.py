@@ -9,14 +9,14 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from evalq.calling.providers.faults import FaultsOf, Party, refused, request_id
+from evalq.calling.providers.faults import FaultsOf, Party, fault_of_response, request_id
 from evalq.calling.providers.reading import (
     elapsed_ms,
     read_json,
     read_key,
+    read_tool_calls,
     read_variable,
     state_with_tools,
-    tool_calls,
 )
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import HttpJudge
@@ -158,7 +158,7 @@ class HttpAdapter:
                 text = self._exchange.answer(response)
                 return Completion("answered", text, latency_ms=latency_ms, model=self._judge.model)
             if not response.is_success:
-                raise refused(response, self._party, prompt)
+                raise fault_of_response(response, self._party, prompt)
             call.request_id = request_id(response.headers)
             state, text = self._answer(response)
             calls = self._tool_calls(response)
@@ -175,7 +175,7 @@ class HttpAdapter:
         if self._tools is None:
             return ()
         found = [match.value for match in self._tools.find(read_json(response.content))]
-        return tool_calls(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
+        return read_tool_calls(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
 
     def _request(self, prompt: Prompt) -> httpx2.Request:
         judge = self._judge

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from evalq.calling.providers.reading import tool_calls
+from evalq.calling.providers.reading import read_tool_calls
 from evalq.definitions.judge import CommandJudge, PythonJudge
 from evalq.errors import ProviderFault
 from evalq.records import Completion, CompletionState, Prompt, ToolCall
@@ -77,7 +77,7 @@ def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
     text = output.decode("utf-8", "replace")
     try:
         reply = json.loads(text)
-        answer, calls = reply["answer"], tool_calls(reply.get("tool_calls"))
+        answer, calls = reply["answer"], read_tool_calls(reply.get("tool_calls"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Completion("malformed", text, latency_ms=latency_ms, model=model)
     if answer is None:
@@ -114,7 +114,7 @@ class PythonAdapter:
 
 def _apart(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
     if isinstance(value, dict) and set(value) == {"answer", "tool_calls"}:
-        return value["answer"], tool_calls(value["tool_calls"])
+        return value["answer"], read_tool_calls(value["tool_calls"])
     return value, ()
 
 

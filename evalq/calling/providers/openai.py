@@ -9,20 +9,20 @@ import httpx2
 from evalq.calling.providers.faults import FaultsOf, Party, request_id
 from evalq.calling.providers.reading import (
     States,
-    a_name,
-    an_account,
-    an_object,
+    dict_or_empty,
     elapsed_ms,
-    joined_text,
-    rate_hints,
+    join_text,
+    printable_or_none,
     read_key,
     read_list,
     read_object,
-    shown,
+    read_rate_hints,
+    read_tokens,
+    read_tool_calls,
     state_of,
     state_with_tools,
-    tokens,
-    tool_calls,
+    storable_usage,
+    text_or_json,
 )
 from evalq.calling.providers.requests import openai_body, refuse_streaming
 from evalq.calling.providers.transport import call_headers, client
@@ -72,50 +72,50 @@ def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: boo
     """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
     body = read_object(response.content)
     choices = read_list(body, "choices")
-    calls = tool_calls(_message(choices).get("tool_calls"))
+    calls = read_tool_calls(_message(choices).get("tool_calls"))
     state, text = _answer(choices)
     return Completion(
         state_with_tools(state, calls),
         text,
-        _usage(an_account(body.get("usage")), is_additive=is_additive),
+        _usage(storable_usage(body.get("usage")), is_additive=is_additive),
         latency_ms,
-        model=a_name(body.get("model")),
+        model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
-        rate_hints=rate_hints(response.headers, _LIMITS),
+        rate_hints=read_rate_hints(response.headers, _LIMITS),
         tool_calls=calls,
     )
 
 
 def _message(choices: list[Any]) -> dict[str, Any]:
-    return an_object(an_object(choices[0]).get("message")) if choices else {}
+    return dict_or_empty(dict_or_empty(choices[0]).get("message")) if choices else {}
 
 
 def _answer(choices: list[Any]) -> tuple[CompletionState, str]:
     if not choices:
         return "empty", ""
-    choice = an_object(choices[0])
+    choice = dict_or_empty(choices[0])
     message = _message(choices)
     if message.get("tool_calls"):
         message = {"content": None, **message}  # some servers leave it out then
     if "content" not in message and not message.get("refusal"):
-        return "malformed", shown(None, choices[0])
+        return "malformed", text_or_json(None, choices[0])
     if isinstance(message.get("refusal"), str) and message["refusal"]:
         return "refused", message["refusal"]
-    text = joined_text(message["content"])
-    return state_of(text, choice.get("finish_reason"), _STATES), shown(text, message["content"])
+    text = join_text(message["content"])
+    return state_of(text, choice.get("finish_reason"), _STATES), text_or_json(text, message["content"])
 
 
 def _usage(usage: dict[str, Any], *, is_additive: bool) -> Usage:
     """Reasoning is among the completion tokens, at xAI beside them; where there is a total, it decides."""
-    prompt, output = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
-    thinking = tokens(usage, "completion_tokens_details", "reasoning_tokens")
+    prompt, output = read_tokens(usage, "prompt_tokens"), read_tokens(usage, "completion_tokens")
+    thinking = read_tokens(usage, "completion_tokens_details", "reasoning_tokens")
     if is_additive:
-        total = tokens(usage, "total_tokens")
+        total = read_tokens(usage, "total_tokens")
         output = max(output, total - prompt) if total else output + thinking
     return Usage(
         prompt,
         output,
-        cached_input_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+        cached_input_tokens=read_tokens(usage, "prompt_tokens_details", "cached_tokens"),
         thinking_tokens=thinking,
         raw=usage,
     )

@@ -43,7 +43,7 @@ def read_list(body: Mapping[str, Any], name: str) -> list[Any]:
     return found
 
 
-def joined_text(content: object, *, skip: str = "") -> str | None:
+def join_text(content: object, *, skip: str = "") -> str | None:
     """The text of a content: a string, or parts of which some have text; None when it is neither.
 
     Parts marked `skip` are the model's thinking, not its answer.
@@ -67,37 +67,37 @@ def state_of(text: str | None, finish: object, states: States) -> CompletionStat
     return "answered" if text.strip() else "empty"
 
 
-def shown(text: str | None, content: object) -> str:
+def text_or_json(text: str | None, content: object) -> str:
     """The text; of a malformed answer what there is of it."""
     return json.dumps(content, ensure_ascii=False) if text is None else text
 
 
-def an_object(value: object) -> dict[str, Any]:
+def dict_or_empty(value: object) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def a_name(value: object) -> str | None:
+def printable_or_none(value: object) -> str | None:
     """The value if it can stand for a model or a request, in a table or on a screen."""
     return (
         value if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable() else None
     )
 
 
-def an_account(value: object) -> dict[str, Any]:
+def storable_usage(value: object) -> dict[str, Any]:
     """A provider's own account of the tokens as it came, less what no database can hold."""
-    return {name: _kept(item) for name, item in an_object(value).items() if a_name(name)}
+    return {name: _kept(item) for name, item in dict_or_empty(value).items() if printable_or_none(name)}
 
 
 def _kept(value: Any) -> Any:
     if isinstance(value, dict):
-        return an_account(value)
+        return storable_usage(value)
     if isinstance(value, list):
         return [_kept(item) for item in value]
-    return a_name(value) if isinstance(value, str) else value
+    return printable_or_none(value) if isinstance(value, str) else value
 
 
-def tokens(usage: Mapping[str, Any], *path: str) -> int:
+def read_tokens(usage: Mapping[str, Any], *path: str) -> int:
     """A count in a provider's account; 0 where it is silent or talks nonsense."""
     value: object = usage
     for name in path:
@@ -107,7 +107,7 @@ def tokens(usage: Mapping[str, Any], *path: str) -> int:
     return min(max(value, 0), _MOST_TOKENS)
 
 
-def rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
+def read_rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
     """The limits a provider's headers name, per minute; None when they name none."""
     found = {
         field: int(value) for field, name in names.items() if (value := headers.get(name, "")).isdecimal()
@@ -125,14 +125,14 @@ _ARGUMENTS = ("arguments", "args", "input")
 _MOST_CALLS = 1000
 
 
-def tool_calls(found: object) -> tuple[ToolCall, ...]:
+def read_tool_calls(found: object) -> tuple[ToolCall, ...]:
     """The tool calls in a list of them or of parts of an answer; what is none is passed over.
 
     OpenAI writes `function: {name, arguments: "…"}`, Anthropic `{type: tool_use, name, input}`, Google
     `functionCall: {name, args}`, a system of one's own `{name, arguments}` or `{tool, args}`.
     """
     items = found[:_MOST_CALLS] if isinstance(found, list) else []
-    return tuple(call for item in items if (call := _tool_call(an_object(item))) is not None)
+    return tuple(call for item in items if (call := _tool_call(dict_or_empty(item))) is not None)
 
 
 def state_with_tools(state: CompletionState, calls: tuple[ToolCall, ...]) -> CompletionState:
@@ -142,7 +142,7 @@ def state_with_tools(state: CompletionState, calls: tuple[ToolCall, ...]) -> Com
 
 def _tool_call(item: dict[str, Any]) -> ToolCall | None:
     inner = next((item[key] for key in ("function", "functionCall") if isinstance(item.get(key), dict)), item)
-    name = a_name(inner.get("name") or inner.get("tool"))
+    name = printable_or_none(inner.get("name") or inner.get("tool"))
     is_text = inner is item and ("text" in item or item.get("type") not in (None, "tool_use", "function"))
     return None if name is None or is_text else ToolCall(name, _arguments(inner))
 

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Note:
+class CorpusNote:
     """One entry of the knowledge base; title and text are both searched."""
 
     id: str
@@ -26,7 +26,7 @@ class Note:
     text: str
 
 
-def load_notes(path: Path) -> list[Note]:
+def load_notes(path: Path) -> list[CorpusNote]:
     """The notes of a JSONL file, one object with id, title and text a line; blank lines are skipped."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [_note(line) for line in lines if line.strip()]
@@ -35,7 +35,7 @@ def load_notes(path: Path) -> list[Note]:
 class Bm25Index:
     """Okapi BM25 (Robertson and Zaragoza 2009) with an idf that never falls below zero."""
 
-    def __init__(self, notes: Sequence[Note]) -> None:
+    def __init__(self, notes: Sequence[CorpusNote]) -> None:
         words = {note.id: _words(f"{note.title} {note.text}") for note in notes}
         self._count = len(words)
         self._lengths = {note_id: len(of_note) for note_id, of_note in words.items()}
@@ -72,9 +72,9 @@ def _shipped_index() -> Bm25Index:
     return Bm25Index(load_notes(shipped_path("evalsets/personal_rag_retrieval/corpus/notes.jsonl")))
 
 
-def _note(line: str) -> Note:
+def _note(line: str) -> CorpusNote:
     fields = json.loads(line)
-    return Note(id=str(fields["id"]), title=str(fields["title"]), text=str(fields["text"]))
+    return CorpusNote(id=str(fields["id"]), title=str(fields["title"]), text=str(fields["text"]))
 
 
 def _words(text: str) -> list[str]:

@@ -24,7 +24,7 @@ from evalq.calling.failpoints import failpoint
 from evalq.records import Prompt
 
 
-class Call(threading.local):
+class OngoingCall(threading.local):
     """The call this thread is making: when it must be over, and whether anything of it has left."""
 
     ends_at: float = 0.0
@@ -43,7 +43,7 @@ class Call(threading.local):
         return left
 
 
-call = Call()
+call = OngoingCall()
 
 
 class _TimelyStream(io.RawIOBase):

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from evalq.engines.simulator.profile import SimulatorConfig
-from evalq.engines.simulator.server import Server
+from evalq.engines.simulator.server import SimulatorServer
 from evalq.errors import EvalqError
 from evalq.settings import project_root
 
@@ -14,7 +14,7 @@ def main() -> int:
     """Read the config, say where it listens, serve until the parent closes the pipe or dies."""
     config = SimulatorConfig.model_validate_json(sys.stdin.buffer.readline())
     try:
-        server = Server(config, root=project_root(Path.cwd()))
+        server = SimulatorServer(config, root=project_root(Path.cwd()))
     except EvalqError as exc:
         sys.stderr.write(f"{exc}\n")
         return exc.exit_code

@@ -13,7 +13,14 @@ from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.project import find_evalset, find_task
 from evalq.definitions.prompt import about, answer_prompt
 from evalq.definitions.task import TaskConfig
-from evalq.engines.simulator.exchange import CHARS_PER_TOKEN, Asked, Finish, Reply, draw, generator
+from evalq.engines.simulator.exchange import (
+    CHARS_PER_TOKEN,
+    Finish,
+    ModelReply,
+    ModelRequest,
+    draw,
+    generator,
+)
 from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.grading.grade import questions
 from evalq.grading.prompts import without_nonce
@@ -26,7 +33,7 @@ Recall = Callable[..., str | None]
 """KnownCases.answer, or anything with its form."""
 
 
-def make_reply(asked: Asked, profile: Profile, fault: str, *, seed: str, recall: Recall) -> Reply:
+def make_reply(asked: ModelRequest, profile: Profile, fault: str, *, seed: str, recall: Recall) -> ModelReply:
     """The reply to a call with this fault ("" for none); what is longer than the limit ends there."""
     text = _text(asked, profile, seed, recall)
     if fault in ("empty", "blocked", "refusal"):
@@ -53,14 +60,14 @@ def echo(user: str) -> str:
         return found[1][1:-1]
 
 
-def _text(asked: Asked, profile: Profile, seed: str, recall: Recall) -> str:
+def _text(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
     text = _said(asked, profile, seed, recall)
     if asked.is_structured and text in _VERDICTS:
         return json.dumps({"reason": "simulated", "verdict": text})
     return text
 
 
-def _said(asked: Asked, profile: Profile, seed: str, recall: Recall) -> str:
+def _said(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
     if profile.fixed is not None:
         return profile.fixed
     if profile.answer == "verdict":
@@ -81,22 +88,22 @@ def _tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-def _unsaid(asked: Asked, profile: Profile, finish: Finish) -> Reply:
+def _unsaid(asked: ModelRequest, profile: Profile, finish: Finish) -> ModelReply:
     """Even silence has tokens, unless the prompt was not let through."""
     spoken = 0 if finish == "blocked" else 1
-    return Reply("", finish, asked.input_tokens, spoken, profile.thinking_tokens * spoken)
+    return ModelReply("", finish, asked.input_tokens, spoken, profile.thinking_tokens * spoken)
 
 
-def _cut(asked: Asked, profile: Profile, text: str, billed: int) -> Reply:
+def _cut(asked: ModelRequest, profile: Profile, text: str, billed: int) -> ModelReply:
     thinking = min(profile.thinking_tokens, billed)
-    return Reply(text, "length", asked.input_tokens, billed - thinking, thinking)
+    return ModelReply(text, "length", asked.input_tokens, billed - thinking, thinking)
 
 
-def _whole(asked: Asked, profile: Profile, text: str) -> Reply:
+def _whole(asked: ModelRequest, profile: Profile, text: str) -> ModelReply:
     tokens = _tokens(text) if profile.output_tokens is None else profile.output_tokens
     if asked.max_tokens is not None:
         tokens = min(tokens, asked.max_tokens - profile.thinking_tokens)
-    return Reply(text, "stop", asked.input_tokens, tokens, profile.thinking_tokens)
+    return ModelReply(text, "stop", asked.input_tokens, tokens, profile.thinking_tokens)
 
 
 _GAP = "\x00graded\x00"

@@ -17,7 +17,7 @@ _ENVELOPE_TOKENS = 8
 
 
 @dataclass(slots=True)
-class Asked:
+class ModelRequest:
     """A request as far as the simulator reads it. `user` is the last thing the user said."""
 
     model: str
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Reply:
+class ModelReply:
     """What the model said, and the tokens that are billed for it; thinking is billed beside the answer."""
 
     text: str
@@ -102,7 +102,7 @@ class BadRequest(Exception):
 
 
 @dataclass
-class Request:
+class HttpRequest:
     """One request. `head` is everything before the body; headers are looked up when someone asks."""
 
     method: str
@@ -129,7 +129,7 @@ class Request:
         return b"\r\nconnection: close" in self._lower
 
 
-def split_request(buffer: bytes | bytearray) -> tuple[Request, int] | None:
+def split_request(buffer: bytes | bytearray) -> tuple[HttpRequest, int] | None:
     """The first request of a buffer and its length; None while it is not whole."""
     end = buffer.find(b"\r\n\r\n")
     if end < 0:
@@ -141,7 +141,7 @@ def split_request(buffer: bytes | bytearray) -> tuple[Request, int] | None:
         _refuse_when_longer(length, MAX_BODY_BYTES, 413)
         return None
     method, target = _request_line(head)
-    return Request(method, target, head, bytes(buffer[end + 4 : length])), length
+    return HttpRequest(method, target, head, bytes(buffer[end + 4 : length])), length
 
 
 def awaits_continue(buffer: bytes | bytearray) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 KEPT_CALLS = 200_000
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One request. `at` is in seconds of the machine's monotonic clock; `status` is 0 without an answer."""
 
     seq: int
@@ -35,7 +35,7 @@ class Tally:
     in_flight: int = 0
     peak_in_flight: int = 0
 
-    def open(self, entry: Entry) -> None:
+    def open(self, entry: LedgerEntry) -> None:
         """A request came in."""
         self.requests += 1
         self.billed += entry.billed
@@ -66,7 +66,7 @@ class Ledger:
     _all: Tally = field(default_factory=Tally)
     _by_model: dict[str, Tally] = field(default_factory=dict)
     _by_key: dict[str, int] = field(default_factory=dict)
-    _calls: deque[Entry] = field(init=False)
+    _calls: deque[LedgerEntry] = field(init=False)
     _first_at: float | None = None
 
     def __post_init__(self, kept: int) -> None:
@@ -76,7 +76,7 @@ class Ledger:
         """The number of the request that comes next, from 1."""
         return self._all.requests + 1
 
-    def open(self, entry: Entry) -> Tally:
+    def open(self, entry: LedgerEntry) -> Tally:
         """Write one request; the tally is to be closed when it is over."""
         tally = self._by_model.get(entry.model)
         if tally is None:

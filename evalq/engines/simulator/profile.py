@@ -159,7 +159,7 @@ class SimulatorConfig(Definition):
 WINDOW_S = 60.0
 
 
-class Meter(NamedTuple):
+class LimitMeter(NamedTuple):
     """One limit as a provider's headers tell it."""
 
     limit: int
@@ -167,17 +167,17 @@ class Meter(NamedTuple):
     reset_s: float
 
 
-class Standing(NamedTuple):
+class LimitStatus(NamedTuple):
     """All limits of a model at one moment."""
 
-    requests: Meter
-    input_tokens: Meter
+    requests: LimitMeter
+    input_tokens: LimitMeter
 
 
 # A provider names its limits even to a customer who never meets them: too high to slow a benchmark.
-_ABUNDANT_REQUESTS = Meter(1_000_000, 999_999, 0.06)
-_ABUNDANT_TOKENS = Meter(10_000_000_000, 9_999_999_000, 0.006)
-UNLIMITED = Standing(_ABUNDANT_REQUESTS, _ABUNDANT_TOKENS)
+_ABUNDANT_REQUESTS = LimitMeter(1_000_000, 999_999, 0.06)
+_ABUNDANT_TOKENS = LimitMeter(10_000_000_000, 9_999_999_000, 0.006)
+UNLIMITED = LimitStatus(_ABUNDANT_REQUESTS, _ABUNDANT_TOKENS)
 
 
 class Window:
@@ -205,18 +205,18 @@ class Window:
         self._taken.append((now, amount))
         self._sum += amount
 
-    def meter(self, now: float) -> Meter:
+    def meter(self, now: float) -> LimitMeter:
         """What is left, and when all of it will be back."""
         self._forget(now)
         reset_s = self._taken[-1][0] + WINDOW_S - now if self._taken else 0.0
-        return Meter(self.limit, max(0, self.limit - self._sum), reset_s)
+        return LimitMeter(self.limit, max(0, self.limit - self._sum), reset_s)
 
     def _forget(self, now: float) -> None:
         while self._taken and self._taken[0][0] <= now - WINDOW_S:
             self._sum -= self._taken.popleft()[1]
 
 
-class Limits:
+class RateLimits:
     """Requests and input tokens of one model, each limited or not."""
 
     def __init__(self, rpm: int | None, input_tpm: int | None) -> None:
@@ -234,10 +234,10 @@ class Limits:
             window.take(amount, now)
         return None
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> LimitStatus:
         """For the headers of an answer."""
         if self._requests is None and self._input_tokens is None:
             return UNLIMITED
         requests = self._requests.meter(now) if self._requests else _ABUNDANT_REQUESTS
         tokens = self._input_tokens.meter(now) if self._input_tokens else _ABUNDANT_TOKENS
-        return Standing(requests, tokens)
+        return LimitStatus(requests, tokens)

@@ -11,9 +11,18 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from evalq.engines.simulator.answers import Recall, make_reply
-from evalq.engines.simulator.exchange import Asked, Delivery, How, Reply, Request, digest, draw, response
-from evalq.engines.simulator.ledger import Entry, Ledger
-from evalq.engines.simulator.profile import ANY_MODEL, Fault, Limits, Profile, parse_fault
+from evalq.engines.simulator.exchange import (
+    Delivery,
+    How,
+    HttpRequest,
+    ModelReply,
+    ModelRequest,
+    digest,
+    draw,
+    response,
+)
+from evalq.engines.simulator.ledger import Ledger, LedgerEntry
+from evalq.engines.simulator.profile import ANY_MODEL, Fault, Profile, RateLimits, parse_fault
 from evalq.engines.simulator.protocols.wire import Wire
 
 ELSEWHERE = "/elsewhere"
@@ -39,7 +48,7 @@ class _Model:
     """One model: its profile, what is left of its limits, and how often each prompt came."""
 
     profile: Profile
-    limits: Limits
+    limits: RateLimits
     attempts: dict[str, int] = field(default_factory=dict)
 
     def next_fault(self, seed: str) -> Fault | None:
@@ -59,13 +68,13 @@ class _Call:
     """One request on its way through."""
 
     wire: Wire
-    asked: Asked
+    asked: ModelRequest
     model: _Model
     seed: str
     seq: int
     now: float
     fault: Fault | None = None
-    reply: Reply | None = None
+    reply: ModelReply | None = None
 
 
 class Provider:
@@ -92,17 +101,17 @@ class Provider:
         for name in stale | set(profiles):
             self._models.pop(name, None)
 
-    def take(self, wire: Wire, request: Request) -> Delivery:
+    def take(self, wire: Wire, request: HttpRequest) -> Delivery:
         """One request, from its bytes to its end."""
         asked = _read(wire, request)
-        call = self._call(wire, asked or Asked("", "", "", ""))
+        call = self._call(wire, asked or ModelRequest("", "", "", ""))
         call.fault = self._trouble(call, request) if asked else Fault("unreadable", "unreadable")
         if call.fault is None or call.fault.is_billed:
             kind = call.fault.kind if call.fault else ""
             call.reply = make_reply(call.asked, call.model.profile, kind, seed=call.seed, recall=self._recall)
         return self._deliver(call, request)
 
-    def _call(self, wire: Wire, asked: Asked) -> _Call:
+    def _call(self, wire: Wire, asked: ModelRequest) -> _Call:
         seed = digest(asked.model, asked.prompt)
         return _Call(wire, asked, self._model(asked.model), seed, self.ledger.next_seq(), self._clock())
 
@@ -110,10 +119,10 @@ class Provider:
         model = self._models.get(name)
         if model is None:
             profile = self._profiles.get(name) or self._profiles.get(ANY_MODEL) or Profile()
-            model = self._models[name] = _Model(profile, Limits(profile.rpm, profile.input_tpm))
+            model = self._models[name] = _Model(profile, RateLimits(profile.rpm, profile.input_tpm))
         return model
 
-    def _trouble(self, call: _Call, request: Request) -> Fault | None:
+    def _trouble(self, call: _Call, request: HttpRequest) -> Fault | None:
         """What is wrong with the request, else the fault that is its turn."""
         profile = call.model.profile
         if call.asked.is_streamed:
@@ -126,7 +135,7 @@ class Provider:
             return Fault(refused[0], "429", "seconds", ceil(refused[1]))
         return None if request.target.startswith(ELSEWHERE) else call.model.next_fault(call.seed)
 
-    def _deliver(self, call: _Call, request: Request) -> Delivery:
+    def _deliver(self, call: _Call, request: HttpRequest) -> Delivery:
         how = _WAYS.get(call.fault.kind, "send") if call.fault else "send"
         status, data = (0, b"") if how in ("reset", "eof", "hang") else _render(call, request)
         tally = self.ledger.open(_entry(call, request, status))
@@ -134,7 +143,7 @@ class Provider:
         return Delivery(how, data, delay_s, tally)
 
 
-def _read(wire: Wire, request: Request) -> Asked | None:
+def _read(wire: Wire, request: HttpRequest) -> ModelRequest | None:
     try:
         asked = wire.read(request.path, json.loads(request.body))
         return asked if isinstance(asked.model, str) else None
@@ -142,7 +151,7 @@ def _read(wire: Wire, request: Request) -> Asked | None:
         return None
 
 
-def _key(request: Request) -> str:
+def _key(request: HttpRequest) -> str:
     """The caller's key in whichever header its protocol has."""
     bearer = request.header(b"authorization").removeprefix("Bearer ")
     return bearer or request.header(b"x-api-key") or request.header(b"x-goog-api-key")
@@ -164,10 +173,10 @@ def _latency_s(profile: Profile, seed: str) -> float:
     return float(p50 * (p95 / p50) ** (z / _Z95)) / 1000
 
 
-def _entry(call: _Call, request: Request, status: int) -> Entry:
+def _entry(call: _Call, request: HttpRequest, status: int) -> LedgerEntry:
     fault = call.fault.name if call.fault else None
     reply = call.reply
-    return Entry(
+    return LedgerEntry(
         seq=call.seq,
         at=call.now,
         model=call.asked.model,
@@ -181,7 +190,7 @@ def _entry(call: _Call, request: Request, status: int) -> Entry:
     )
 
 
-def _render(call: _Call, request: Request) -> tuple[int, bytes]:
+def _render(call: _Call, request: HttpRequest) -> tuple[int, bytes]:
     """Status and bytes of what the client is sent, or would be sent if the connection held."""
     headers = call.wire.headers(call.model.limits.standing(call.now), call.seq)
     kind = call.fault.kind if call.fault else ""
@@ -198,7 +207,7 @@ def _render(call: _Call, request: Request) -> tuple[int, bytes]:
     return status, response(status, body.encode(), headers + call.wire.retry_headers(call.fault))
 
 
-def _body(call: _Call, reply: Reply, kind: str) -> bytes:
+def _body(call: _Call, reply: ModelReply, kind: str) -> bytes:
     if kind == "wrong_shape":
         return b'{"foo": 1}'
     body = call.wire.success(call.asked, reply, call.seq).encode()
@@ -210,7 +219,7 @@ PREFIX = "/_simulator/"
 _PROFILES: TypeAdapter[dict[str, Profile]] = TypeAdapter(dict[str, Profile])
 
 
-def control(provider: Provider, request: Request) -> Delivery:
+def control(provider: Provider, request: HttpRequest) -> Delivery:
     """Answer one of the simulator's own requests."""
     act = _ACTIONS.get((request.method, request.path.removeprefix(PREFIX)))
     if act is None:
@@ -224,28 +233,28 @@ def control(provider: Provider, request: Request) -> Delivery:
         return _reply(400, {"error": str(exc)})
 
 
-def _ledger(provider: Provider, request: Request) -> Any:
+def _ledger(provider: Provider, request: HttpRequest) -> Any:
     del request
     return provider.ledger.document()
 
 
-def _calls(provider: Provider, request: Request) -> Any:
+def _calls(provider: Provider, request: HttpRequest) -> Any:
     return provider.ledger.calls(int(request.target.partition("since=")[2] or 0))
 
 
-def _set_profiles(provider: Provider, request: Request) -> Any:
+def _set_profiles(provider: Provider, request: HttpRequest) -> Any:
     profiles = _PROFILES.validate_python(json.loads(request.body))
     provider.set_profiles(profiles)
     return {"profiles": sorted(profiles)}
 
 
-def _reset(provider: Provider, request: Request) -> Any:
+def _reset(provider: Provider, request: HttpRequest) -> Any:
     del request
     provider.reset()
     return {"reset": True}
 
 
-_ACTIONS: dict[tuple[str, str], Callable[[Provider, Request], Any]] = {
+_ACTIONS: dict[tuple[str, str], Callable[[Provider, HttpRequest], Any]] = {
     ("GET", "ledger"): _ledger,
     ("GET", "ledger/calls"): _calls,
     ("POST", "profiles"): _set_profiles,

@@ -14,7 +14,7 @@ from evalq.engines.simulator.exchange import (
     MAX_HEAD_BYTES,
     BadRequest,
     Delivery,
-    Request,
+    HttpRequest,
     awaits_continue,
     response,
     split_request,
@@ -24,7 +24,7 @@ from evalq.engines.simulator.protocols import wire_of
 from evalq.engines.simulator.provider import PREFIX, Provider, control
 from evalq.errors import Unreachable
 
-Handle = Callable[[Request], Delivery]
+Handle = Callable[[HttpRequest], Delivery]
 
 HANG_S = 60.0
 _DRIP_S = 0.1
@@ -33,7 +33,7 @@ _BEFORE_RESET_S = 0.05
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """Requests that come early wait in the buffer: answers leave in the order of the questions."""
 
     def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop) -> None:
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         elif awaits_continue(self._buffer):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _begin(self, request: Request, length: int) -> None:
+    def _begin(self, request: HttpRequest, length: int) -> None:
         del self._buffer[:length]
         self._is_last = request.wants_close
         self._delivery = delivery = self._handle(request)
@@ -152,14 +152,14 @@ _BACKLOG = 4096
 _OPEN_FILES = 65_536
 
 
-class Server:
+class SimulatorServer:
     """Listens from the start; serves while `run` runs."""
 
     def __init__(self, config: SimulatorConfig, *, port: int = 0, root: Path = Path()) -> None:
         self.provider = _provider(config, root)
         _allow_open_files()
         self._loop = asyncio.new_event_loop()
-        make = partial(Connection, partial(_handle, self.provider), self._loop)
+        make = partial(ClientConnection, partial(_handle, self.provider), self._loop)
         try:
             listen = self._loop.create_server(make, HOST, port, backlog=_BACKLOG)
             self._server = self._loop.run_until_complete(listen)
@@ -191,7 +191,7 @@ def _provider(config: SimulatorConfig, root: Path) -> Provider:
     return Provider(config.profiles, load_known(config.cases, root).answer)
 
 
-def _handle(provider: Provider, request: Request) -> Delivery:
+def _handle(provider: Provider, request: HttpRequest) -> Delivery:
     if request.target.startswith(PREFIX):
         return control(provider, request)
     wire = wire_of(request.path) if request.method == "POST" else None

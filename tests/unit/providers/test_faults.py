@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from evalq.calling.providers.faults import FaultsOf, Party, fault_of, refused
+from evalq.calling.providers.faults import FaultsOf, Party, fault_of, fault_of_response
 from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.errors import ProviderFault
 from evalq.records import About, Prompt
@@ -32,7 +32,7 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
 
 
 def fault(status: int, body: Any = None, **headers: str) -> ProviderFault:
-    return refused(answer(status, body, **headers), PARTY, PROMPT)
+    return fault_of_response(answer(status, body, **headers), PARTY, PROMPT)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from evalq.calling.providers.anthropic import read_message
 from evalq.calling.providers.google import read_candidates
 from evalq.calling.providers.openai import read_choices
-from evalq.calling.providers.reading import an_account, rate_hints, read_json, tokens
+from evalq.calling.providers.reading import read_json, read_rate_hints, read_tokens, storable_usage
 from evalq.records import Completion, RateHints
 
 
@@ -155,25 +155,25 @@ def test_a_server_without_an_account_is_read_all_the_same() -> None:
 
 
 def test_an_account_is_kept_as_it_came_but_for_what_no_table_holds() -> None:
-    kept = an_account(
+    kept = storable_usage(
         {"a": 1, "b": {"c": [True, None, "tier"]}, "bad\x00": 1, "nul": "\x00", "half": "\ud800"}
     )
     assert kept == {"a": 1, "b": {"c": [True, None, "tier"]}, "nul": None, "half": None}
 
 
 def test_counts_are_counts() -> None:
-    assert tokens({"a": {"b": 3}}, "a", "b") == 3
-    assert tokens({"a": 3}, "a", "b") == 0
-    assert tokens({"a": True}, "a") == 0
-    assert tokens({"a": 10**30}, "a") == 2**31 - 1
+    assert read_tokens({"a": {"b": 3}}, "a", "b") == 3
+    assert read_tokens({"a": 3}, "a", "b") == 0
+    assert read_tokens({"a": True}, "a") == 0
+    assert read_tokens({"a": 10**30}, "a") == 2**31 - 1
 
 
 def test_limits_are_read_where_headers_name_them() -> None:
     names = {"rpm": "x-rpm", "input_tpm": "x-tpm"}
-    assert rate_hints({"x-rpm": "600", "x-tpm": "80000"}, names) == RateHints(rpm=600, input_tpm=80000)
-    assert rate_hints({"x-rpm": "600"}, names) == RateHints(rpm=600)
+    assert read_rate_hints({"x-rpm": "600", "x-tpm": "80000"}, names) == RateHints(rpm=600, input_tpm=80000)
+    assert read_rate_hints({"x-rpm": "600"}, names) == RateHints(rpm=600)
     for value in ("0", "-1", "many", "", "1e3"):
-        assert rate_hints({"x-rpm": value}, names) is None
+        assert read_rate_hints({"x-rpm": value}, names) is None
 
 
 def test_json_is_strict() -> None:

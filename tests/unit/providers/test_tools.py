@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalq.calling.providers.reading import state_with_tools, tool_calls
+from evalq.calling.providers.reading import read_tool_calls, state_with_tools
 from evalq.records import ToolCall
 
 SEARCH = (ToolCall("search", {"q": "x"}),)
@@ -23,14 +23,14 @@ SEARCH = (ToolCall("search", {"q": "x"}),)
     ids=["openai", "anthropic", "google", "own", "agent"],
 )
 def test_a_tool_call_is_read_however_it_is_written(written: list[object]) -> None:
-    assert tool_calls(written) == SEARCH
+    assert read_tool_calls(written) == SEARCH
 
 
 @pytest.mark.parametrize(
     "written", [None, "search", {}, [1, "x", None], [{"name": 7}], [{"type": "thinking", "name": "x"}]]
 )
 def test_what_is_no_tool_call_is_passed_over(written: object) -> None:
-    assert tool_calls(written) == ()
+    assert read_tool_calls(written) == ()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_is_no_tool_call_is_passed_over(written: object) -> None:
     [("not json", {"text": "not json"}), ("[1]", {"value": [1]}), (None, {}), ("{}", {})],
 )
 def test_strange_arguments_are_kept_as_they_are(arguments: object, kept: dict[str, object]) -> None:
-    assert tool_calls([{"name": "t", "arguments": arguments}]) == (ToolCall("t", kept),)
+    assert read_tool_calls([{"name": "t", "arguments": arguments}]) == (ToolCall("t", kept),)
 
 
 def test_a_tool_without_words_is_an_answer_and_silence_is_none() -> None:

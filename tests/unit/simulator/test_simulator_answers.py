@@ -12,7 +12,7 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScoringConfig, TaskConfig
 from evalq.engines.simulator.answers import KnownCases, echo, load_known, load_set, make_reply
-from evalq.engines.simulator.exchange import Asked, Reply, text_of
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
 from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.errors import UngradableAnswer
 from evalq.grading.grade import grade_answer
@@ -28,11 +28,13 @@ SETS = [
 ]
 
 
-def asked(user: str = "hello", **fields: object) -> Asked:
-    return Asked("m", "system", user, f"system\n{user}", **fields)  # type: ignore[arg-type]
+def asked(user: str = "hello", **fields: object) -> ModelRequest:
+    return ModelRequest("m", "system", user, f"system\n{user}", **fields)  # type: ignore[arg-type]
 
 
-def reply(one: Asked, fault: str = "", known: KnownCases | None = None, **profile: object) -> Reply:
+def reply(
+    one: ModelRequest, fault: str = "", known: KnownCases | None = None, **profile: object
+) -> ModelReply:
     recall = (known or KnownCases()).answer
     return make_reply(one, Profile.model_validate(profile), fault, seed=one.prompt, recall=recall)
 
@@ -131,7 +133,9 @@ def loaded() -> Iterator[tuple[TaskConfig, EvalCase]]:
 
 
 def answer(prompt: str, accuracy: float = 1.0, model: str = "m") -> str:
-    return reply(Asked(model, "", prompt, prompt), known=known(), answer="cases", accuracy=accuracy).text
+    return reply(
+        ModelRequest(model, "", prompt, prompt), known=known(), answer="cases", accuracy=accuracy
+    ).text
 
 
 def test_every_shipped_case_is_recognised_and_answered_in_its_form() -> None:
@@ -205,7 +209,7 @@ def test_every_model_grader_is_recognised_and_answered_in_its_form(structured: b
 
     class Wire:
         def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
-            one = Asked("m", "", prompt.user, prompt.user, is_structured=structured)
+            one = ModelRequest("m", "", prompt.user, prompt.user, is_structured=structured)
             return read(reply(one, known=some, answer="cases").text)
 
         def answer_of(self, judge: str) -> str:

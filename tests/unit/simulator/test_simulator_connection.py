@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evalq.engines.simulator.exchange import Delivery, How, Request, response
-from evalq.engines.simulator.ledger import Entry, Ledger
-from evalq.engines.simulator.server import HANG_S, Connection
+from evalq.engines.simulator.exchange import Delivery, How, HttpRequest, response
+from evalq.engines.simulator.ledger import Ledger, LedgerEntry
+from evalq.engines.simulator.server import HANG_S, ClientConnection
 
 ANSWER = response(200, b"0123456789")
 
@@ -74,12 +74,12 @@ class Wire:
     def __init__(self, how: How = "send", delay_s: float = 0.0) -> None:
         self.loop, self.transport, self.ledger = Loop(), Transport(), Ledger()
         self.how, self.delay_s, self.asked = how, delay_s, list[str]()
-        self.connection = Connection(self.handle, self.loop)  # type: ignore[arg-type]
+        self.connection = ClientConnection(self.handle, self.loop)  # type: ignore[arg-type]
         self.connection.connection_made(self.transport)
 
-    def handle(self, request: Request) -> Delivery:
+    def handle(self, request: HttpRequest) -> Delivery:
         self.asked.append(request.target)
-        entry = Entry(len(self.asked), 0.0, "m", "openai", "k", True, None, 1, 1, 200)
+        entry = LedgerEntry(len(self.asked), 0.0, "m", "openai", "k", True, None, 1, 1, 200)
         return Delivery(self.how, ANSWER, self.delay_s, self.ledger.open(entry))
 
     def send(self, data: bytes) -> None:

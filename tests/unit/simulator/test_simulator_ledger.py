@@ -1,11 +1,11 @@
 """The arithmetic of the ledger."""
 
-from evalq.engines.simulator.ledger import Entry, Ledger
+from evalq.engines.simulator.ledger import Ledger, LedgerEntry
 
 
-def entry(seq: int = 1, *, model: str = "m", key: str = "k", billed: bool = True) -> Entry:
+def entry(seq: int = 1, *, model: str = "m", key: str = "k", billed: bool = True) -> LedgerEntry:
     tokens = (10, 2) if billed else (0, 0)
-    return Entry(seq, float(seq), model, "openai", key, billed, None, *tokens, 200)
+    return LedgerEntry(seq, float(seq), model, "openai", key, billed, None, *tokens, 200)
 
 
 def test_requests_and_bills_are_counted_by_model_and_by_key() -> None:
@@ -47,7 +47,7 @@ def test_calls_are_listed_after_a_number() -> None:
     assert [call["seq"] for call in ledger.calls(since=3)] == [4, 5]
     assert len(ledger.calls()) == 5
     assert ledger.calls(since=5) == []
-    assert set(ledger.calls()[0]) == set(Entry._fields)
+    assert set(ledger.calls()[0]) == set(LedgerEntry._fields)
 
 
 def test_only_the_last_calls_are_kept_but_all_are_counted() -> None:

@@ -1,6 +1,6 @@
 """Sliding windows, with a clock of our own."""
 
-from evalq.engines.simulator.profile import UNLIMITED, Limits, Window
+from evalq.engines.simulator.profile import UNLIMITED, RateLimits, Window
 
 
 def test_a_window_lets_its_limit_through_and_tells_when_the_next_fits() -> None:
@@ -27,13 +27,13 @@ def test_a_meter_tells_what_is_left_and_when_all_is_back() -> None:
 
 
 def test_without_limits_nothing_is_refused() -> None:
-    limits = Limits(None, None)
+    limits = RateLimits(None, None)
     assert all(limits.refuse(10**6, 0.0) is None for _ in range(1000))
     assert limits.standing(0.0) is UNLIMITED
 
 
 def test_the_limit_that_is_broken_is_named() -> None:
-    limits = Limits(2, 100)
+    limits = RateLimits(2, 100)
     assert limits.refuse(90, 0.0) is None
     assert limits.refuse(20, 6.0) == ("input_tpm", 54.0)
     assert limits.refuse(10, 6.0) is None
@@ -41,12 +41,12 @@ def test_the_limit_that_is_broken_is_named() -> None:
 
 
 def test_a_refused_call_takes_nothing() -> None:
-    limits = Limits(2, 100)
+    limits = RateLimits(2, 100)
     limits.refuse(1000, 0.0)
     standing = limits.standing(0.0)
     assert (standing.requests.remaining, standing.input_tokens.remaining) == (2, 100)
 
 
 def test_one_limit_alone_is_told_beside_an_abundant_one() -> None:
-    assert Limits(5, None).standing(0.0) == (((5, 5, 0.0)), UNLIMITED.input_tokens)
-    assert Limits(None, 5).standing(0.0) == (UNLIMITED.requests, ((5, 5, 0.0)))
+    assert RateLimits(5, None).standing(0.0) == (((5, 5, 0.0)), UNLIMITED.input_tokens)
+    assert RateLimits(None, 5).standing(0.0) == (UNLIMITED.requests, ((5, 5, 0.0)))

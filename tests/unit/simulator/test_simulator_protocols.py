@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from evalq.engines.simulator.exchange import Asked, Reply
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest
 from evalq.engines.simulator.protocols.anthropic import Anthropic
 from evalq.engines.simulator.protocols.gemini import Gemini
 from evalq.engines.simulator.protocols.openai import OpenAI, duration
 
-ASKED = Asked("m", "", "", "")
+ASKED = ModelRequest("m", "", "", "")
 
 
 def said(wire: Any, text: str, finish: str, thinking: int = 0) -> Any:
-    return json.loads(wire.success(ASKED, Reply(text, finish, 10, 3, thinking), 1))  # type: ignore[arg-type]
+    return json.loads(wire.success(ASKED, ModelReply(text, finish, 10, 3, thinking), 1))  # type: ignore[arg-type]
 
 
 def test_openai_has_a_form_for_each() -> None:
@@ -65,7 +65,10 @@ def test_a_model_may_have_any_name() -> None:
     asked = Gemini().read("/v1/models/tuned%2Fmy%20one:generateContent", {"contents": []})
     assert asked.model == "tuned/my one"
     asked.model = 'a "b" é\n'
-    assert json.loads(Gemini().success(asked, Reply("x", "stop", 1, 1, 0), 1))["modelVersion"] == asked.model
+    assert (
+        json.loads(Gemini().success(asked, ModelReply("x", "stop", 1, 1, 0), 1))["modelVersion"]
+        == asked.model
+    )
 
 
 def test_the_last_word_of_the_user_counts_among_several() -> None:

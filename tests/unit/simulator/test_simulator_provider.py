@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalq.engines.simulator.exchange import Delivery, Request
+from evalq.engines.simulator.exchange import Delivery, HttpRequest
 from evalq.engines.simulator.profile import BILLED, KINDS, Profile
 from evalq.engines.simulator.protocols import WIRES, wire_of
 from evalq.engines.simulator.provider import ELSEWHERE, Provider, control
@@ -50,7 +50,7 @@ class Bench:
         path = prefix + PATHS[protocol]
         wire = wire_of(path)
         assert wire
-        request = Request("POST", path, f"POST {path} HTTP/1.1\r\n{head}".encode(), document)
+        request = HttpRequest("POST", path, f"POST {path} HTTP/1.1\r\n{head}".encode(), document)
         return self.provider.take(wire, request)
 
     def call(self) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def test_a_model_without_a_profile_has_the_common_one() -> None:
 
 
 def asked_for(bench: Bench, method: str, path: str, sent: object = None) -> Delivery:
-    return control(bench.provider, Request(method, f"/_simulator/{path}", b"", json.dumps(sent).encode()))
+    return control(bench.provider, HttpRequest(method, f"/_simulator/{path}", b"", json.dumps(sent).encode()))
 
 
 def test_a_new_profile_begins_its_schedule_anew() -> None:

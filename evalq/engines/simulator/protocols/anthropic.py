@@ -7,8 +7,8 @@ from functools import lru_cache
 from json import dumps
 from typing import Any
 
-from evalq.engines.simulator.exchange import Asked, Reply, text_of
-from evalq.engines.simulator.profile import UNLIMITED, Fault, Meter, Standing
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
+from evalq.engines.simulator.profile import UNLIMITED, Fault, LimitMeter, LimitStatus
 from evalq.engines.simulator.protocols.wire import error_row, retry_after
 
 _INVALID = "invalid_request_error"
@@ -50,12 +50,12 @@ class Anthropic:
 
     name = "anthropic"
 
-    def read(self, path: str, document: Mapping[str, Any]) -> Asked:
+    def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
         """The system prompt stands beside the messages."""
         del path
         system = text_of(document.get("system"))
         texts = [(message["role"], text_of(message["content"])) for message in document["messages"]]
-        return Asked(
+        return ModelRequest(
             model=document["model"],
             system=system,
             user=next((text for role, text in reversed(texts) if role == "user"), ""),
@@ -66,7 +66,7 @@ class Anthropic:
             is_streamed=bool(document.get("stream")),
         )
 
-    def success(self, asked: Asked, reply: Reply, seq: int) -> str:
+    def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
         """A message; thinking stands in a block of its own."""
         return (
             f'{{"id":"msg_{seq:024x}","type":"message","role":"assistant","model":{dumps(asked.model)},'
@@ -79,7 +79,7 @@ class Anthropic:
         error = {"type": kind, "message": message.replace("{model}", model)}
         return status, dumps({"type": "error", "error": error, "request_id": f"req_{seq:024x}"})
 
-    def headers(self, standing: Standing, seq: int) -> str:
+    def headers(self, standing: LimitStatus, seq: int) -> str:
         """Limits as numbers, resets as moments."""
         now = int(time.time())
         limits = _unlimited(now) if standing is UNLIMITED else _limits(standing, now)
@@ -90,7 +90,7 @@ class Anthropic:
         return retry_after(fault)
 
 
-def _content(reply: Reply) -> str:
+def _content(reply: ModelReply) -> str:
     text = _REFUSAL if reply.finish == "refusal" else reply.text
     if reply.finish in ("empty", "blocked"):
         return ""
@@ -100,7 +100,7 @@ def _content(reply: Reply) -> str:
     return ",".join(blocks)
 
 
-def _stop(reply: Reply) -> str:
+def _stop(reply: ModelReply) -> str:
     """A refusal of the prompt has a category, one amid the answer has none."""
     match reply.finish:
         case "blocked":
@@ -114,7 +114,7 @@ def _stop(reply: Reply) -> str:
     return '"stop_reason":"end_turn","stop_details":null'
 
 
-def _usage(reply: Reply) -> str:
+def _usage(reply: ModelReply) -> str:
     """`output_tokens` holds the thinking; the input is three disjoint sums."""
     return (
         f'{{"input_tokens":{reply.input_tokens},"cache_creation_input_tokens":0,"cache_read_input_tokens":0,'
@@ -124,7 +124,7 @@ def _usage(reply: Reply) -> str:
     )
 
 
-def _limits(standing: Standing, now: int) -> str:
+def _limits(standing: LimitStatus, now: int) -> str:
     meters = {
         "requests": standing.requests,
         "tokens": standing.input_tokens,
@@ -139,6 +139,6 @@ def _unlimited(now: int) -> str:
     return _limits(UNLIMITED, now)
 
 
-def _meter(name: str, meter: Meter, now: int) -> str:
+def _meter(name: str, meter: LimitMeter, now: int) -> str:
     reset = datetime.fromtimestamp(now + meter.reset_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return f"{name}-limit: {meter.limit}\r\n{name}-remaining: {meter.remaining}\r\n{name}-reset: {reset}\r\n"

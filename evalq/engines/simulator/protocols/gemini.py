@@ -6,8 +6,8 @@ from json import dumps
 from typing import Any
 from urllib.parse import unquote
 
-from evalq.engines.simulator.exchange import Asked, Reply, text_of
-from evalq.engines.simulator.profile import Fault, Standing
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
+from evalq.engines.simulator.profile import Fault, LimitStatus
 from evalq.engines.simulator.protocols.wire import error_row
 
 _MODEL = re.compile(r"/models/([^/]+):generateContent$")
@@ -48,13 +48,13 @@ class Gemini:
 
     name = "gemini"
 
-    def read(self, path: str, document: Mapping[str, Any]) -> Asked:
+    def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
         """The model is in the path; contents without a role are the user's."""
         named = _MODEL.search(path)
         settings = document.get("generationConfig") or {}
         system = text_of(document.get("systemInstruction") or ())
         texts = [(one.get("role") or "user", text_of(one["parts"])) for one in document["contents"]]
-        return Asked(
+        return ModelRequest(
             model=unquote(named[1]) if named else "",
             system=system,
             user=next((text for role, text in reversed(texts) if role == "user"), ""),
@@ -64,7 +64,7 @@ class Gemini:
             is_structured="responseJsonSchema" in settings or "responseSchema" in settings,
         )
 
-    def success(self, asked: Asked, reply: Reply, seq: int) -> str:
+    def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
         """Candidates, or none with the reason why the prompt was blocked."""
         return (
             f'{{{_outcome(reply)}"usageMetadata":{_usage(reply)},"modelVersion":{dumps(asked.model)},'
@@ -79,7 +79,7 @@ class Gemini:
         details = _details(fault, model)
         return code, dumps({"error": {**error, "details": details} if details else error})
 
-    def headers(self, standing: Standing, seq: int) -> str:
+    def headers(self, standing: LimitStatus, seq: int) -> str:
         """Gemini tells neither limits nor an id."""
         del standing, seq
         return ""
@@ -90,7 +90,7 @@ class Gemini:
         return ""
 
 
-def _outcome(reply: Reply) -> str:
+def _outcome(reply: ModelReply) -> str:
     if reply.finish == "blocked":
         return '"promptFeedback":{"blockReason":"SAFETY"},'
     if reply.finish == "empty":
@@ -100,7 +100,7 @@ def _outcome(reply: Reply) -> str:
     return f'"candidates":[{{{content}"finishReason":"{_FINISH[reply.finish]}","index":0}}],'
 
 
-def _usage(reply: Reply) -> str:
+def _usage(reply: ModelReply) -> str:
     """Candidates and thoughts are disjoint; what is 0 is left out, as protobuf's JSON does."""
     counts = {
         "promptTokenCount": reply.input_tokens,

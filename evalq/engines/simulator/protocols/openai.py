@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from json import dumps
 from typing import Any
 
-from evalq.engines.simulator.exchange import Asked, Reply, text_of
-from evalq.engines.simulator.profile import UNLIMITED, Fault, Standing
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
+from evalq.engines.simulator.profile import UNLIMITED, Fault, LimitStatus
 from evalq.engines.simulator.protocols.wire import error_row, retry_after
 
 _REFUSAL = "I'm sorry, but I can't help with that."
@@ -73,12 +73,12 @@ class OpenAI:
 
     name = "openai"
 
-    def read(self, path: str, document: Mapping[str, Any]) -> Asked:
+    def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
         """The messages by role; the newer of the two names of the output limit wins."""
         del path
         messages = document["messages"]
         texts = [(message["role"], text_of(message["content"])) for message in messages]
-        return Asked(
+        return ModelRequest(
             model=document["model"],
             system="\n".join(text for role, text in texts if role in ("system", "developer")),
             user=next((text for role, text in reversed(texts) if role == "user"), ""),
@@ -89,7 +89,7 @@ class OpenAI:
             is_streamed=bool(document.get("stream")),
         )
 
-    def success(self, asked: Asked, reply: Reply, seq: int) -> str:
+    def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
         """A chat.completion."""
         return (
             f'{{"id":"chatcmpl-{seq:024x}","object":"chat.completion","created":{int(time.time())},'
@@ -104,7 +104,7 @@ class OpenAI:
         error = {"message": message.replace("{model}", model), "type": kind, "param": param, "code": code}
         return status, dumps({"error": error})
 
-    def headers(self, standing: Standing, seq: int) -> str:
+    def headers(self, standing: LimitStatus, seq: int) -> str:
         """Limits as numbers, resets as durations like 6m0s."""
         limits = _UNLIMITED if standing is UNLIMITED else _limits(standing)
         return f"x-request-id: req_{seq:032x}\r\n{limits}"
@@ -122,7 +122,7 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f}m{rest:g}s" if minutes else f"{rest:g}s"
 
 
-def _choice(reply: Reply) -> str:
+def _choice(reply: ModelReply) -> str:
     content, refusal, finish = dumps(reply.text), "null", "stop"
     match reply.finish:
         case "empty":
@@ -139,7 +139,7 @@ def _choice(reply: Reply) -> str:
     )
 
 
-def _usage(reply: Reply) -> str:
+def _usage(reply: ModelReply) -> str:
     """`completion_tokens` holds the reasoning tokens."""
     return (
         f'{{"prompt_tokens":{reply.input_tokens},"completion_tokens":{reply.output_tokens},'
@@ -150,7 +150,7 @@ def _usage(reply: Reply) -> str:
     )
 
 
-def _limits(standing: Standing) -> str:
+def _limits(standing: LimitStatus) -> str:
     lines = (
         f"x-ratelimit-limit-{what}: {meter.limit}\r\n"
         f"x-ratelimit-remaining-{what}: {meter.remaining}\r\n"

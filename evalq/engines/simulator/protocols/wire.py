@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from typing import Any, Protocol
 
-from evalq.engines.simulator.exchange import Asked, Reply
-from evalq.engines.simulator.profile import Fault, Standing
+from evalq.engines.simulator.exchange import ModelReply, ModelRequest
+from evalq.engines.simulator.profile import Fault, LimitStatus
 
 
 class Wire(Protocol):
@@ -15,11 +15,11 @@ class Wire(Protocol):
 
     name: str
 
-    def read(self, path: str, document: Mapping[str, Any]) -> Asked:
+    def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
         """What is asked; a Key-, Type-, Value- or AttributeError when it is no request."""
         ...
 
-    def success(self, asked: Asked, reply: Reply, seq: int) -> str:
+    def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
         """The body of an answer."""
         ...
 
@@ -27,7 +27,7 @@ class Wire(Protocol):
         """Status and body of an error."""
         ...
 
-    def headers(self, standing: Standing, seq: int) -> str:
+    def headers(self, standing: LimitStatus, seq: int) -> str:
         """Request id and rate limits."""
         ...
 
