@@ -6,7 +6,7 @@ from typing import Any
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
 from evalq.grading.grade import grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade
 
 SIZE = 1_000_000
@@ -24,7 +24,7 @@ EVIL = {
 }
 
 
-class NoBench:
+class NoContext:
     """A check asks nobody."""
 
     def __getattr__(self, name: str) -> Any:
@@ -36,7 +36,7 @@ def marked(pattern: str, text: str) -> Grade:
     graders = [{"type": "regex", "pattern": pattern}]
     fields = {"name": "t", "system_prompt": "", "user_template": "", "graders": graders}
     task, case = TaskConfig.model_validate(fields), EvalCase(id="c", inputs={})
-    [grade] = grade_answer(Subject(task, case, Completion("answered", text)), NoBench())
+    [grade] = grade_answer(AnswerToGrade(task, case, Completion("answered", text)), NoContext())
     return grade
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from evalq.grading.sandbox.program import Call, Isolation, Program
+from evalq.grading.sandbox.program import FunctionCall, Isolation, Program
 from evalq.grading.sandbox.running import interpreter, run
 
 RUNS = 60
@@ -17,7 +17,7 @@ import math
 def solve(n):
     return sum(math.isqrt(i) for i in range(n))
 """
-PROGRAM = Program(SOURCE, "solve", (Call((10,)), Call((100,)), Call((1000,))))
+PROGRAM = Program(SOURCE, "solve", (FunctionCall((10,)), FunctionCall((100,)), FunctionCall((1000,))))
 
 
 def bare() -> None:

@@ -12,8 +12,8 @@ from evalq.calling.pricing import worst_case_usd
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import TaskConfig
 from evalq.errors import PutBack, UngradableAnswer
-from evalq.grading.grade import ask_people, grade_answer, questions, stages
-from evalq.grading.grader import Subject
+from evalq.grading.grade import ask_people, grade_answer, grader_calls, stages
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.sandbox.availability import require_sandbox
 from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.grading.sandbox.running import run as run_program
@@ -29,7 +29,7 @@ _OPPONENT_WAIT_S = 2.0
 
 
 class CaseRun:
-    """Asks the judge and has the answer graded; the bench its graders work at."""
+    """Asks the judge and has the answer graded; the context its graders work in."""
 
     def __init__(self, connections: Connections, job: Job) -> None:
         self._at = connections
@@ -40,9 +40,9 @@ class CaseRun:
         """The task as it was when the bake-off was recorded."""
         return self._at.snapshots.task(self._job.task_sha)
 
-    def subject(self, completion: Completion) -> Subject:
+    def subject(self, completion: Completion) -> AnswerToGrade:
         """The answer as graders see it."""
-        return Subject(self.task, self._job.case, completion, self._job.judge)
+        return AnswerToGrade(self.task, self._job.case, completion, self._job.judge)
 
     def answer(self) -> Completion:
         """The judge's answer: within limits and caps, stored in the statement that settles it."""
@@ -99,7 +99,7 @@ class CaseRun:
 
     def _margin_usd(self) -> Decimal:
         """What must stay free beside an answer, so that it can be graded."""
-        asked = questions(self.task, self._job.case, "")
+        asked = grader_calls(self.task, self._job.case, "")
         return sum((worst_case_usd(self._grader(one.model).judge, one.prompt) for one in asked), Decimal(0))
 
     @cached_property

@@ -14,7 +14,7 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import Human
 from evalq.definitions.graders.human import RankingScale
 from evalq.grading.grade import outcome_of, threshold_of
-from evalq.grading.people import Standing, decide, grade_of, human_grader, read_rating
+from evalq.grading.people import ReviewDecision, decide, grade_of, human_grader, read_rating
 from evalq.records import BakeOffRow, Grade, Outcome
 from evalq.results import BakeOffResult, CiMethod, RunResult
 from evalq.store import bakeoffs, outcomes, reviews
@@ -37,7 +37,7 @@ class Reviewed:
     case: EvalCase
     grader: Human
     job_ids: tuple[int, ...]
-    standing: Standing
+    standing: ReviewDecision
     threshold: float | None
 
     def grades(self) -> list[tuple[int, Grade]]:

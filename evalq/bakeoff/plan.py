@@ -15,7 +15,7 @@ from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
-from evalq.grading.grade import grader_models, named_graders, questions, stages
+from evalq.grading.grade import grader_calls, grader_models, named_graders, stages
 from evalq.records import Prompt
 
 WINDOW_S = 20
@@ -209,9 +209,9 @@ def _costs(
         worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
         if graders:
             usual, longest = _graded_texts(task, prompt)
-            for one in questions(task, case, usual):
+            for one in grader_calls(task, case, usual):
                 estimate += estimate_usd(graders[one.model or ""], one.prompt) * len(judges)
-            for one in questions(task, case, longest):
+            for one in grader_calls(task, case, longest):
                 worst += worst_case_usd(graders[one.model or ""], one.prompt) * len(judges) * one.at_most
     return estimate, worst
 

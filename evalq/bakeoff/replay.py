@@ -9,13 +9,13 @@ from typing import Any
 
 from evalq.bakeoff.follow import run_to_end
 from evalq.bakeoff.plan import make_plan
-from evalq.bakeoff.rescore import UNASKED, CachedBench
+from evalq.bakeoff.rescore import UNASKED, CacheOnlyContext
 from evalq.calling.metered import question_key
 from evalq.definitions.prompt import answer_prompt
 from evalq.engines.session import Session
 from evalq.errors import InputError, Problem
 from evalq.grading.grade import decide_outcome, grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import BakeOffRow, Completion, Grade, Prompt, RunRow
 from evalq.store.database import Database
 from evalq.store.definitions import (
@@ -91,9 +91,9 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     answer = _stored(db, run, case_id, sample)
     task = Snapshots(db).task(bakeoff.task_sha)
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
-    bench = CachedBench(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
-    subject = Subject(task, answer.case, answer.completion, run.judge)
-    now = grade_answer(subject, bench) if subject.is_answer else []
+    context = CacheOnlyContext(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
+    subject = AnswerToGrade(task, answer.case, answer.completion, run.judge)
+    now = grade_answer(subject, context) if subject.is_answer else []
     outcome = db.row("job_outcome", job_id=answer.job_id)
     return Replay(
         bakeoff,

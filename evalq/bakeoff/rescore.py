@@ -26,7 +26,7 @@ from evalq.definitions.task import ScorerMode, ScoringConfig, TaskConfig
 from evalq.engines.session import Session
 from evalq.errors import InputError, Problem, Refused, UngradableAnswer
 from evalq.grading.grade import grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.grading.scoring import check_rubric
 from evalq.records import BakeOffRow, Prompt, RunRow
@@ -48,7 +48,7 @@ UNRUN = "code is run by the fleet only"
 
 
 @dataclass
-class CachedBench:
+class CacheOnlyContext:
     """Counts what it finds, and what would have to be asked and for how much."""
 
     db: Database
@@ -170,10 +170,10 @@ def forecast(db: Database, rescore: Rescore) -> Forecast:
         said[answer.case.id, answer.sample][answer.judge] = answer.completion.text
     for answer in (one for one in stored if one.completion.is_answer):
         opponents = said[answer.case.id, answer.sample]
-        bench = CachedBench(db, rescore.plan.graders, opponents)
-        grade_answer(Subject(rescore.plan.task, answer.case, answer.completion, answer.judge), bench)
-        answers, found, missing = answers + 1, found + bench.found, missing + bench.missing
-        usd += bench.missing_usd
+        context = CacheOnlyContext(db, rescore.plan.graders, opponents)
+        grade_answer(AnswerToGrade(rescore.plan.task, answer.case, answer.completion, answer.judge), context)
+        answers, found, missing = answers + 1, found + context.found, missing + context.missing
+        usd += context.missing_usd
     return Forecast(answers, found, missing, usd)
 
 

@@ -16,8 +16,8 @@ from evalq.errors import InputError, Problem
 from evalq.settings import data_dir, load_settings
 
 if TYPE_CHECKING:
-    from evalq.grading.sandbox.availability import Trial
-    from evalq.grading.sandbox.escape_test import Finding
+    from evalq.grading.sandbox.availability import EscapeTrial
+    from evalq.grading.sandbox.escape_test import EscapeResult
 
 
 def show_escapes(*, as_json: bool) -> int:
@@ -36,7 +36,7 @@ def show_escapes(*, as_json: bool) -> int:
     return 0 if trial.is_well else 5
 
 
-def _document(trial: "Trial") -> dict[str, Any]:
+def _document(trial: "EscapeTrial") -> dict[str, Any]:
     return {
         "schema": "evalq.doctor.sandbox/1",
         "ok": trial.is_well,
@@ -56,16 +56,16 @@ def _document(trial: "Trial") -> dict[str, Any]:
     }
 
 
-def _result(finding: "Finding") -> dict[str, Any]:
+def _result(finding: "EscapeResult") -> dict[str, Any]:
     return {"contained": finding.contained, "evidence": finding.evidence, "ms": finding.wall_ms}
 
 
-def _pairs(trial: "Trial") -> "Iterator[tuple[Finding, Finding]]":
+def _pairs(trial: "EscapeTrial") -> "Iterator[tuple[EscapeResult, EscapeResult]]":
     """Each escape as it went alone and as it went among others."""
     return zip(*trial.rounds.values(), strict=True) if trial.rounds else iter(())
 
 
-def _print(trial: "Trial") -> None:
+def _print(trial: "EscapeTrial") -> None:
     from evalq.cli.options import print_table
 
     print_table(
@@ -75,7 +75,7 @@ def _print(trial: "Trial") -> None:
     click.echo(f"{trial.finding}\nnext  {step}", err=True)
 
 
-def table_rows(trial: "Trial") -> list[tuple[str, ...]]:
+def table_rows(trial: "EscapeTrial") -> list[tuple[str, ...]]:
     """One line per escape; the evidence is that of the worse round."""
     return [
         (
@@ -91,7 +91,7 @@ def table_rows(trial: "Trial") -> list[tuple[str, ...]]:
     ]
 
 
-def _word(finding: "Finding") -> str:
+def _word(finding: "EscapeResult") -> str:
     return "contained" if finding.contained else "ESCAPED"
 
 

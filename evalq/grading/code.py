@@ -14,8 +14,8 @@ from typing import Any
 
 from evalq.definitions.graders.code import FunctionCase, FunctionOutput
 from evalq.grading.compare_json import matches, matches_exception
-from evalq.grading.grader import Bench, Mark, Subject
-from evalq.grading.sandbox.program import Call, CallResult, Program, ProgramRun
+from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
+from evalq.grading.sandbox.program import CallResult, FunctionCall, Program, ProgramRun
 
 _MAX_CHARS = 1_000_000
 _LINE_CHARS = 2000
@@ -133,9 +133,9 @@ _SHOWN_CHARS = 120
 _DETAIL_CHARS = 500
 
 
-def mark_function_output(grader: FunctionOutput, subject: Subject, bench: Bench) -> Mark:
+def mark_function_output(grader: FunctionOutput, subject: AnswerToGrade, context: GradingContext) -> Mark:
     """Passed when every test case did; the score is their share."""
-    return mark_code(grader.for_case(subject.expected), subject.answer, bench.run)
+    return mark_code(grader.for_case(subject.expected), subject.answer, context.run)
 
 
 def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> Mark:
@@ -151,7 +151,7 @@ def program_of(grader: FunctionOutput, answer: str) -> Program | None:
     assert grader.function_name is not None, "for_case comes first"
     assert grader.test_cases, "for_case comes first"
     source = extract_code(answer, grader.function_name)
-    calls = tuple(Call(tuple(case.args), case.kwargs) for case in grader.test_cases)
+    calls = tuple(FunctionCall(tuple(case.args), case.kwargs) for case in grader.test_cases)
     return Program(source, grader.function_name, calls, grader.timeout_per_case) if source.strip() else None
 
 

@@ -184,7 +184,7 @@ _KINDS = {dict: "a mapping", list: "a list", str: "text", bool: "true or false",
 
 
 @dataclass(frozen=True)
-class Difference:
+class JsonDifference:
     """One place where two values differ, as a dotted path; ABSENT where a value has nothing there."""
 
     path: str
@@ -229,7 +229,7 @@ class StructureOptions:
 NO_OPTIONS = StructureOptions()
 
 
-def differences(expected: Any, actual: Any, options: StructureOptions = NO_OPTIONS) -> list[Difference]:
+def differences(expected: Any, actual: Any, options: StructureOptions = NO_OPTIONS) -> list[JsonDifference]:
     """Where `actual` is not of the structure that `expected` and the options describe; empty when it is.
 
     Raises UngradableAnswer when a matcher inside a text takes too long on it.
@@ -237,7 +237,7 @@ def differences(expected: Any, actual: Any, options: StructureOptions = NO_OPTIO
     return [*missing_keys(actual, options.require_keys), *_Comparison(options).compare(expected, actual, ())]
 
 
-def missing_keys(actual: Any, require_keys: Sequence[str]) -> list[Difference]:
+def missing_keys(actual: Any, require_keys: Sequence[str]) -> list[JsonDifference]:
     """The required keys that are not there."""
     places = (place for key in require_keys for place in absent_places(actual, dotted_parts(key)))
     return [_difference(place, ABSENT, ABSENT, "is required, and not there") for place in places]
@@ -250,7 +250,7 @@ class _Comparison:
     options: StructureOptions
     search: Search = field(default_factory=Search)
 
-    def compare(self, expected: Any, actual: Any, place: Place) -> Iterator[Difference]:
+    def compare(self, expected: Any, actual: Any, place: Place) -> Iterator[JsonDifference]:
         """The differences at a place and below it."""
         if self._is_free(place):
             return
@@ -263,7 +263,7 @@ class _Comparison:
 
     def _compare_fields(
         self, expected: dict[str, Any], actual: dict[str, Any], place: Place
-    ) -> Iterator[Difference]:
+    ) -> Iterator[JsonDifference]:
         for key, value in expected.items():
             if key in actual:
                 yield from self.compare(value, actual[key], (*place, key))
@@ -275,7 +275,9 @@ class _Comparison:
         if not self.options.allows_reordering and both != [key for key in actual if key in expected]:
             yield _difference(place, list(expected), list(actual), "has its fields in another order")
 
-    def _compare_entries(self, expected: list[Any], actual: list[Any], place: Place) -> Iterator[Difference]:
+    def _compare_entries(
+        self, expected: list[Any], actual: list[Any], place: Place
+    ) -> Iterator[JsonDifference]:
         if len(expected) == 1 and actual and not self.options.strict and has_matcher(expected):
             expected = expected * len(actual)
         for i, (one, other) in enumerate(zip(expected, actual, strict=False)):
@@ -285,7 +287,7 @@ class _Comparison:
                 yield _difference((*place, str(i)), expected[i], ABSENT, "is missing")
         yield from self._unexpected(actual, [str(i) for i in range(len(expected), len(actual))], place)
 
-    def _unexpected(self, actual: Any, keys: Sequence[str], place: Place) -> Iterator[Difference]:
+    def _unexpected(self, actual: Any, keys: Sequence[str], place: Place) -> Iterator[JsonDifference]:
         for key in keys:
             if not self._is_free((*place, key)):
                 yield _difference((*place, key), ABSENT, entry(actual, key), "is not expected")
@@ -319,7 +321,7 @@ class Tolerance:
         return not is_low and not is_high
 
 
-def numeric_differences(baseline: Any, current: Any, tolerance: Mapping[str, Any]) -> list[Difference]:
+def numeric_differences(baseline: Any, current: Any, tolerance: Mapping[str, Any]) -> list[JsonDifference]:
     """The numbers of the baseline that are gone, or have changed beyond their tolerance.
 
     A tolerance is {min_delta, max_delta}, either one without bound where it is null or left out. It holds
@@ -331,7 +333,7 @@ def numeric_differences(baseline: Any, current: Any, tolerance: Mapping[str, Any
 
 def _changes(
     baseline: Any, current: Any, tolerance: Any, inherited: Tolerance, place: Place
-) -> Iterator[Difference]:
+) -> Iterator[JsonDifference]:
     own = tolerance if isinstance(tolerance, Mapping) else {}
     here = _tolerance(own, inherited)
     if isinstance(baseline, dict | list):
@@ -375,5 +377,5 @@ def _kind(value: Any) -> str:
     return _KINDS.get(type(value), "a number")
 
 
-def _difference(place: Place, expected: Any, actual: Any, why: str) -> Difference:
-    return Difference(".".join(place), expected, actual, why)
+def _difference(place: Place, expected: Any, actual: Any, why: str) -> JsonDifference:
+    return JsonDifference(".".join(place), expected, actual, why)

@@ -43,19 +43,19 @@ from evalq.grading.checks.text import (
     mark_starts_with,
 )
 from evalq.grading.code import mark_function_output
-from evalq.grading.grader import Bench, Mark, Subject
+from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
 from evalq.grading.model_graders import mark_by_models, model_prompt
 from evalq.grading.pairwise import mark_pairwise, pair_prompts
 from evalq.grading.scoring import MAX_FINDINGS, mark_by_model, mark_strictly, verdict_prompt
 from evalq.records import Completion, Grade, Outcome, Prompt
 
-Check = Callable[[Any, Subject], Mark]
+AnswerCheck = Callable[[Any, AnswerToGrade], Mark]
 """Looks at nothing but the answer, the case and what the call took."""
 
-Examination = Callable[[Any, Subject, Bench], Mark]
+ContextGrader = Callable[[Any, AnswerToGrade, GradingContext], Mark]
 """Needs more than the answer: a grader model, the sandbox, or another judge's answer."""
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, AnswerCheck] = {
     "contains": mark_contains,
     "icontains": mark_contains,
     "not_contains": mark_not_contains,
@@ -95,7 +95,7 @@ CHECKS: Mapping[str, Check] = {
     "mrr": mark_mrr,
 }
 
-EXAMINATIONS: Mapping[str, Examination] = {
+CONTEXT_GRADERS: Mapping[str, ContextGrader] = {
     "function_output": mark_function_output,
     "boolean": mark_by_models,
     "categorical": mark_by_models,
@@ -128,18 +128,18 @@ def stages(task: TaskConfig, case: EvalCase) -> set[Stage]:
     return {_STAGES.get(grader.type, "call") for _, grader in named_graders(task, case)}
 
 
-def grade_answer(subject: Subject, bench: Bench, *, stage: Stage = "call") -> list[Grade]:
+def grade_answer(subject: AnswerToGrade, context: GradingContext, *, stage: Stage = "call") -> list[Grade]:
     """One grade per grader of this stage; one that cannot decide gives a grade without a verdict."""
     is_first = stage == "call" and subject.task.scoring is not None
-    scored = [_scored(subject, bench)] if is_first else []
+    scored = [_scored(subject, context)] if is_first else []
     return scored + [
-        _graded(name, grader, subject, bench)
+        _graded(name, grader, subject, context)
         for name, grader in named_graders(subject.task, subject.case)
         if _STAGES.get(grader.type, "call") == stage
     ]
 
 
-def ask_people(subject: Subject) -> list[Grade]:
+def ask_people(subject: AnswerToGrade) -> list[Grade]:
     """The grades people are still to give."""
     return [
         Grade(name, None, None, "waits for review", grader.required, grader.weight, grader.type, pending=True)
@@ -148,7 +148,7 @@ def ask_people(subject: Subject) -> list[Grade]:
     ]
 
 
-def decide_outcome(subject: Subject, grades: Sequence[Grade]) -> Outcome:
+def decide_outcome(subject: AnswerToGrade, grades: Sequence[Grade]) -> Outcome:
     """Passed when every required grade passed and the weighted score suffices; an error is never a fail."""
     completion = subject.completion
     if not subject.is_answer:
@@ -191,13 +191,13 @@ def _score_bounds(grades: Sequence[Grade]) -> tuple[float, float]:
     return round(known / weight, 9), round((known + unknown) / weight, 9)
 
 
-def _scored(subject: Subject, bench: Bench) -> Grade:
+def _scored(subject: AnswerToGrade, context: GradingContext) -> Grade:
     """The mark of the task's scoring block."""
     scoring = subject.task.scoring
     assert scoring is not None
     try:
         if scoring.mode == "llm_judge":
-            passed, reason = mark_by_model(subject.task, subject.case, subject.answer, bench)
+            passed, reason = mark_by_model(subject.task, subject.case, subject.answer, context)
         else:
             passed, reason = mark_strictly(scoring.pass_rule, subject.case, subject.answer)
     except UngradableAnswer as exc:
@@ -205,9 +205,9 @@ def _scored(subject: Subject, bench: Bench) -> Grade:
     return Grade(scoring.mode, passed, float(passed), reason, kind=scoring.mode)
 
 
-def _graded(name: str, grader: GraderConfig, subject: Subject, bench: Bench) -> Grade:
+def _graded(name: str, grader: GraderConfig, subject: AnswerToGrade, context: GradingContext) -> Grade:
     try:
-        found = _look(grader, subject, bench)
+        found = _look(grader, subject, context)
     except UngradableAnswer as exc:
         return Grade(name, None, None, str(exc), grader.required, grader.weight, grader.type)
     found = found.negated() if grader.negate else found
@@ -223,10 +223,10 @@ def _graded(name: str, grader: GraderConfig, subject: Subject, bench: Bench) -> 
     )
 
 
-def _look(grader: GraderConfig, subject: Subject, bench: Bench) -> Mark:
+def _look(grader: GraderConfig, subject: AnswerToGrade, context: GradingContext) -> Mark:
     if grader.type in CHECKS:
         return CHECKS[grader.type](grader, subject)
-    return EXAMINATIONS[grader.type](grader, subject, bench)
+    return CONTEXT_GRADERS[grader.type](grader, subject, context)
 
 
 def grader_models(task: TaskConfig, case: EvalCase) -> Iterator[str | None]:
@@ -238,7 +238,7 @@ def grader_models(task: TaskConfig, case: EvalCase) -> Iterator[str | None]:
 
 
 @dataclass(frozen=True)
-class Question:
+class GraderCall:
     """One prompt to a grader model (None: the bake-off's own), asked so often at most."""
 
     model: str | None
@@ -246,21 +246,21 @@ class Question:
     at_most: int = 1
 
 
-def _to_models(grader: Any, subject: Subject) -> list[Question]:
+def _to_models(grader: Any, subject: AnswerToGrade) -> list[GraderCall]:
     """One question to each model of the panel."""
     prompt = model_prompt(grader, subject)
-    return [Question(model, prompt) for model in grader.asked_models]
+    return [GraderCall(model, prompt) for model in grader.asked_models]
 
 
-def _in_both_orders(grader: PairwiseGrader, subject: Subject) -> list[Question]:
+def _in_both_orders(grader: PairwiseGrader, subject: AnswerToGrade) -> list[GraderCall]:
     """Two to each: the other answer is taken to be as long as this one, or is the reference."""
     reference = subject.expected.get("answer")
     other = subject.answer if grader.opponent or not isinstance(reference, str) else reference
     prompts = pair_prompts(grader, subject, other)
-    return [Question(model, prompt) for model in grader.asked_models for prompt in prompts]
+    return [GraderCall(model, prompt) for model in grader.asked_models for prompt in prompts]
 
 
-QUESTIONS: Mapping[str, Callable[[Any, Subject], list[Question]]] = {
+_CALLS_BY_TYPE: Mapping[str, Callable[[Any, AnswerToGrade], list[GraderCall]]] = {
     "boolean": _to_models,
     "categorical": _to_models,
     "criteria": _to_models,
@@ -271,12 +271,12 @@ QUESTIONS: Mapping[str, Callable[[Any, Subject], list[Question]]] = {
 """By type of grader; a type that is not here asks no model."""
 
 
-def questions(task: TaskConfig, case: EvalCase, graded_text: str) -> Iterator[Question]:
+def grader_calls(task: TaskConfig, case: EvalCase, graded_text: str) -> Iterator[GraderCall]:
     """What grader models may be asked about an answer like this."""
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         times = MAX_FINDINGS if task.scoring.pass_rule == FINDINGS_RULE else 1
-        yield Question(task.scoring.judge_model, verdict_prompt(task, case, graded_text), times)
-    subject = Subject(task, case, Completion("answered", graded_text))
+        yield GraderCall(task.scoring.judge_model, verdict_prompt(task, case, graded_text), times)
+    subject = AnswerToGrade(task, case, Completion("answered", graded_text))
     for _, grader in named_graders(task, case):
-        if grader.type in QUESTIONS:
-            yield from QUESTIONS[grader.type](grader, subject)
+        if grader.type in _CALLS_BY_TYPE:
+            yield from _CALLS_BY_TYPE[grader.type](grader, subject)

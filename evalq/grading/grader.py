@@ -1,4 +1,4 @@
-"""What a grader is given and what it gives back: the subject, the bench it works at, and its mark."""
+"""What a grader is given and what it gives back: the subject, the context it works at, and its mark."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Subject:
+class AnswerToGrade:
     """One answer under grading: whose it is, which case it is for, and what the call took."""
 
     task: TaskConfig
@@ -60,7 +60,7 @@ def mark(passed: bool, reason: str, **details: Any) -> Mark:
     return Mark(passed, float(passed), reason, details)
 
 
-class Bench(Protocol):
+class GradingContext(Protocol):
     """What graders may use beyond the answer; whoever has answers graded provides it."""
 
     def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:

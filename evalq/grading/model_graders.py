@@ -16,9 +16,16 @@ from evalq.definitions.graders.model import (
     VerdictGrader,
 )
 from evalq.errors import UngradableAnswer
-from evalq.grading.grader import Bench, Mark, Subject
-from evalq.grading.prompts import Brief, Shown, examples_text, grader_prompt, refuse_unfit
-from evalq.grading.replies import Reply, boolean_form, category_form, criteria_form, score_form, verdict_form
+from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
+from evalq.grading.prompts import GraderBrief, ShownText, examples_text, grader_prompt, refuse_unfit
+from evalq.grading.replies import (
+    GraderReply,
+    boolean_form,
+    category_form,
+    criteria_form,
+    score_form,
+    verdict_form,
+)
 from evalq.records import Prompt
 
 DEFAULT = "default"
@@ -26,7 +33,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True)
-class Opinion:
+class GraderOpinion:
     """One grader model's mark: passed or not, a score from 0 to 1, what it said in one word, and why.
 
     `in_full` is what it said where there is room for it.
@@ -45,7 +52,7 @@ class Member:
     """A grader model of the panel, with its opinion or why it has none."""
 
     model: str | None
-    opinion: Opinion | None
+    opinion: GraderOpinion | None
     error: str = ""
 
     @property
@@ -62,7 +69,7 @@ class Member:
         return {**known, "reason": one.reason, **one.details}
 
 
-def hear(models: Sequence[str | None], ask: Callable[[str | None], Opinion]) -> list[Member]:
+def hear(models: Sequence[str | None], ask: Callable[[str | None], GraderOpinion]) -> list[Member]:
     """Every model's opinion; one that cannot be had is an error of that member alone."""
     members = []
     for model in models:
@@ -93,14 +100,14 @@ def decide(members: Sequence[Member], panel: Panel, passes: Callable[[float], bo
     return Mark(passed, score, _panel_reason(members, opinions, score, panel), details)
 
 
-def agreement(opinions: Sequence[Opinion]) -> float | None:
+def agreement(opinions: Sequence[GraderOpinion]) -> float | None:
     """The share of pairs that agree on passed or not; None without a pair."""
     pairs = [a.passed == b.passed for a, b in combinations(opinions, 2)]
     return sum(pairs) / len(pairs) if pairs else None
 
 
 def _passed(
-    opinions: Sequence[Opinion], score: float, panel: Panel, passes: Callable[[float], bool] | None
+    opinions: Sequence[GraderOpinion], score: float, panel: Panel, passes: Callable[[float], bool] | None
 ) -> bool:
     ayes = sum(one.passed for one in opinions)
     is_tied = 2 * ayes == len(opinions)
@@ -111,7 +118,9 @@ def _passed(
     return 2 * ayes > len(opinions)
 
 
-def _panel_reason(members: Sequence[Member], opinions: Sequence[Opinion], score: float, panel: Panel) -> str:
+def _panel_reason(
+    members: Sequence[Member], opinions: Sequence[GraderOpinion], score: float, panel: Panel
+) -> str:
     each = ", ".join(_in_words(member) for member in members)
     ayes = sum(one.passed for one in opinions)
     mean = f"mean score {score:.2f}, " if panel == "mean" else ""
@@ -129,33 +138,33 @@ _BY_CRITERIA = "Score the answer on each of these criteria, one by one."
 
 
 @dataclass(frozen=True)
-class Examiner:
+class ModelGraderSpec:
     """What a type of grader does its own way: what it asks, and what a reply is worth.
 
     `choices` are what a stand-in for a grader model may choose from.
     """
 
-    brief: Callable[[Any], Brief]
-    weigh: Callable[[Any, Reply[Any]], Opinion]
+    brief: Callable[[Any], GraderBrief]
+    weigh: Callable[[Any, GraderReply[Any]], GraderOpinion]
     passes: Callable[[Any], Callable[[float], bool]] | None = None
     choices: Callable[[Any], tuple[str, ...]] | None = None
 
 
-def mark_by_models(grader: Any, subject: Subject, bench: Bench) -> Mark:
+def mark_by_models(grader: Any, subject: AnswerToGrade, context: GradingContext) -> Mark:
     """The mark of the grader's model or panel."""
     refuse_unfit(subject.answer)
-    examiner = EXAMINERS[grader.type]
+    examiner = _SPECS[grader.type]
     prompt, read = model_prompt(grader, subject), examiner.brief(grader).form.read
     members = hear(
-        grader.asked_models, lambda model: examiner.weigh(grader, bench.consult(model, prompt, read))
+        grader.asked_models, lambda model: examiner.weigh(grader, context.consult(model, prompt, read))
     )
     return decide(members, grader.panel, examiner.passes and examiner.passes(grader))
 
 
-def model_prompt(grader: Any, subject: Subject) -> Prompt:
+def model_prompt(grader: Any, subject: AnswerToGrade) -> Prompt:
     """What the grader's models are asked about an answer."""
-    examiner = EXAMINERS[grader.type]
-    answer = Shown("answer", "The answer to grade", subject.answer, "answer")
+    examiner = _SPECS[grader.type]
+    answer = ShownText("answer", "The answer to grade", subject.answer, "answer")
     prompt = grader_prompt(grader, subject, examiner.brief(grader), [answer])
     choices = examiner.choices(grader) if examiner.choices else ()
     scale = (grader.low, grader.high) if hasattr(grader, "range") else prompt.about.scale
@@ -165,37 +174,37 @@ def model_prompt(grader: Any, subject: Subject) -> Prompt:
     )
 
 
-def _verdict_brief(grader: VerdictGrader) -> Brief:
+def _verdict_brief(grader: VerdictGrader) -> GraderBrief:
     examples = [_example(one, f"{one.justification}\n{one.verdict}".strip()) for one in grader.examples]
-    return Brief(grader.rubric, verdict_form(), _MEETS, examples_text(examples))
+    return GraderBrief(grader.rubric, verdict_form(), _MEETS, examples_text(examples))
 
 
-def _weigh_verdict(grader: VerdictGrader, reply: Reply[str]) -> Opinion:
+def _weigh_verdict(grader: VerdictGrader, reply: GraderReply[str]) -> GraderOpinion:
     del grader
     passed = reply.value == "VALID"
-    return Opinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
+    return GraderOpinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
 
 
-def _rubric_brief(grader: RubricGrader) -> Brief:
+def _rubric_brief(grader: RubricGrader) -> GraderBrief:
     examples = [_example(one, f"SCORE={one.score} {_because(one)}") for one in grader.examples]
     scale = f"Score the answer by the rubric: {grader.low} is the worst, {grader.high} the best."
-    return Brief(grader.rubric, score_form(grader.low, grader.high), scale, examples_text(examples))
+    return GraderBrief(grader.rubric, score_form(grader.low, grader.high), scale, examples_text(examples))
 
 
-def _weigh_rubric(grader: RubricGrader, reply: Reply[int]) -> Opinion:
+def _weigh_rubric(grader: RubricGrader, reply: GraderReply[int]) -> GraderOpinion:
     passed, score = grader.passes(reply.value), grader.share(reply.value)
     in_full = f"scores {reply.value} of {grader.high}"
-    return Opinion(passed, score, f"{reply.value}", reply.reason, in_full, {"value": reply.value})
+    return GraderOpinion(passed, score, f"{reply.value}", reply.reason, in_full, {"value": reply.value})
 
 
-def _criteria_brief(grader: CriteriaGrader) -> Brief:
+def _criteria_brief(grader: CriteriaGrader) -> GraderBrief:
     names = [criterion.name for criterion in grader.criteria]
     examples = [
         _example(one, json.dumps({"reason": one.justification, "scores": one.scores}, ensure_ascii=False))
         for one in grader.examples
     ]
     form = criteria_form(names, grader.low, grader.high)
-    return Brief(grader.rubric or "", form, _criteria_text(grader), examples_text(examples))
+    return GraderBrief(grader.rubric or "", form, _criteria_text(grader), examples_text(examples))
 
 
 def _criteria_text(grader: CriteriaGrader) -> str:
@@ -208,38 +217,38 @@ def _criteria_text(grader: CriteriaGrader) -> str:
     return "\n".join(lines)
 
 
-def _weigh_criteria(grader: CriteriaGrader, reply: Reply[dict[str, int]]) -> Opinion:
+def _weigh_criteria(grader: CriteriaGrader, reply: GraderReply[dict[str, int]]) -> GraderOpinion:
     mean = grader.mean(reply.value)
     passed, score = grader.passes(mean), grader.share(mean)
     each = ", ".join(f"{name} {value}" for name, value in reply.value.items())
     in_full = f"mean {mean:.2f} of {grader.high} ({each})"
-    return Opinion(
+    return GraderOpinion(
         passed, score, f"{mean:.2f}", reply.reason, in_full, {"value": mean, "scores": reply.value}
     )
 
 
-def _category_brief(grader: CategoricalGrader) -> Brief:
+def _category_brief(grader: CategoricalGrader) -> GraderBrief:
     examples = [_example(one, f"CATEGORY={one.category} {_because(one)}") for one in grader.examples]
     names = list(grader.categories)
     listed = f"Put the answer into one of these categories by the rubric: {', '.join(names)}."
-    return Brief(grader.rubric, category_form(names), listed, examples_text(examples))
+    return GraderBrief(grader.rubric, category_form(names), listed, examples_text(examples))
 
 
-def _weigh_category(grader: CategoricalGrader, reply: Reply[str]) -> Opinion:
+def _weigh_category(grader: CategoricalGrader, reply: GraderReply[str]) -> GraderOpinion:
     passed = reply.value in grader.pass_categories
     in_full = f"category {reply.value}"
-    return Opinion(passed, grader.score(reply.value), reply.value, reply.reason, in_full)
+    return GraderOpinion(passed, grader.score(reply.value), reply.value, reply.reason, in_full)
 
 
 def _passing_first(grader: CategoricalGrader) -> tuple[str, ...]:
     return tuple(sorted(grader.categories, key=lambda name: name not in grader.pass_categories))
 
 
-def _boolean_brief(grader: BooleanGrader) -> Brief:
+def _boolean_brief(grader: BooleanGrader) -> GraderBrief:
     examples = [
         _example(one, f"ANSWER={'YES' if one.answer else 'NO'} {_because(one)}") for one in grader.examples
     ]
-    return Brief(
+    return GraderBrief(
         grader.rubric,
         boolean_form(),
         "Say YES or NO to that, of the answer to grade.",
@@ -247,10 +256,10 @@ def _boolean_brief(grader: BooleanGrader) -> Brief:
     )
 
 
-def _weigh_boolean(grader: BooleanGrader, reply: Reply[str]) -> Opinion:
+def _weigh_boolean(grader: BooleanGrader, reply: GraderReply[str]) -> GraderOpinion:
     del grader
     passed = reply.value == "YES"
-    return Opinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
+    return GraderOpinion(passed, float(passed), reply.value, reply.reason, f"says {reply.value}")
 
 
 def _example(example: Example, reply: str) -> tuple[Mapping[str, str], str]:
@@ -271,10 +280,10 @@ def _names(grader: CriteriaGrader) -> tuple[str, ...]:
     return tuple(criterion.name for criterion in grader.criteria)
 
 
-EXAMINERS: Mapping[str, Examiner] = {
-    "verdict": Examiner(_verdict_brief, _weigh_verdict),
-    "rubric": Examiner(_rubric_brief, _weigh_rubric, _scale_passes),
-    "criteria": Examiner(_criteria_brief, _weigh_criteria, _scale_passes, _names),
-    "categorical": Examiner(_category_brief, _weigh_category, choices=_passing_first),
-    "boolean": Examiner(_boolean_brief, _weigh_boolean),
+_SPECS: Mapping[str, ModelGraderSpec] = {
+    "verdict": ModelGraderSpec(_verdict_brief, _weigh_verdict),
+    "rubric": ModelGraderSpec(_rubric_brief, _weigh_rubric, _scale_passes),
+    "criteria": ModelGraderSpec(_criteria_brief, _weigh_criteria, _scale_passes, _names),
+    "categorical": ModelGraderSpec(_category_brief, _weigh_category, choices=_passing_first),
+    "boolean": ModelGraderSpec(_boolean_brief, _weigh_boolean),
 }

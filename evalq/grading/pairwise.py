@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from evalq.definitions.graders.model import PairwiseGrader, PreferenceExample
 from evalq.errors import UngradableAnswer
-from evalq.grading.grader import Bench, Mark, Subject
-from evalq.grading.model_graders import Opinion, decide, hear
-from evalq.grading.prompts import Brief, Shown, examples_text, grader_prompt, refuse_unfit
-from evalq.grading.replies import Reply, preference_form
+from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
+from evalq.grading.model_graders import GraderOpinion, decide, hear
+from evalq.grading.prompts import GraderBrief, ShownText, examples_text, grader_prompt, refuse_unfit
+from evalq.grading.replies import GraderReply, preference_form
 from evalq.records import Prompt
 
 _ASK = "Which of the answers A and B is better by the rubric? TIE if neither is. Their order means nothing."
@@ -15,44 +15,44 @@ _FORM = preference_form()
 _SCORES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
-def mark_pairwise(grader: PairwiseGrader, subject: Subject, bench: Bench) -> Mark:
+def mark_pairwise(grader: PairwiseGrader, subject: AnswerToGrade, context: GradingContext) -> Mark:
     """Won, lost or tied against the other answer, by the grader's model or panel."""
     if grader.opponent is not None and grader.opponent == subject.judge:
         passed = grader.passes(_SCORES["tie"])
         return Mark(passed, _SCORES["tie"], f"tie: {subject.judge} is the one compared with")
-    other = _other_answer(grader, subject, bench)
+    other = _other_answer(grader, subject, context)
     for text in (subject.answer, other):
         refuse_unfit(text)
     prompts = pair_prompts(grader, subject, other)
 
-    def ask(model: str | None) -> Opinion:
-        straight, swapped = (bench.consult(model, prompt, _FORM.read) for prompt in prompts)
+    def ask(model: str | None) -> GraderOpinion:
+        straight, swapped = (context.consult(model, prompt, _FORM.read) for prompt in prompts)
         return _opinion(grader, straight, swapped)
 
     return decide(hear(grader.asked_models, ask), grader.panel, grader.passes)
 
 
-def pair_prompts(grader: PairwiseGrader, subject: Subject, other: str) -> tuple[Prompt, Prompt]:
+def pair_prompts(grader: PairwiseGrader, subject: AnswerToGrade, other: str) -> tuple[Prompt, Prompt]:
     """The answer as A against the other as B, and the other way round."""
     return _prompt(grader, subject, subject.answer, other), _prompt(grader, subject, other, subject.answer)
 
 
-def _other_answer(grader: PairwiseGrader, subject: Subject, bench: Bench) -> str:
+def _other_answer(grader: PairwiseGrader, subject: AnswerToGrade, context: GradingContext) -> str:
     if grader.opponent is not None:
-        return bench.answer_of(grader.opponent)
+        return context.answer_of(grader.opponent)
     reference = subject.expected.get("answer")
     if not isinstance(reference, str) or not reference.strip():
         raise UngradableAnswer("the case has no expected.answer to compare with")
     return reference
 
 
-def _prompt(grader: PairwiseGrader, subject: Subject, first: str, second: str) -> Prompt:
+def _prompt(grader: PairwiseGrader, subject: AnswerToGrade, first: str, second: str) -> Prompt:
     answers = [
-        Shown("answer-a", "Answer A", first, "answer_a"),
-        Shown("answer-b", "Answer B", second, "answer_b"),
+        ShownText("answer-a", "Answer A", first, "answer_a"),
+        ShownText("answer-b", "Answer B", second, "answer_b"),
     ]
     # The reference would tell which of the two it is.
-    brief = Brief(
+    brief = GraderBrief(
         grader.rubric,
         _FORM,
         _ASK,
@@ -63,7 +63,7 @@ def _prompt(grader: PairwiseGrader, subject: Subject, first: str, second: str) -
     return replace(prompt, about=replace(prompt.about, graded_text=subject.answer, choices=(first, second)))
 
 
-def _opinion(grader: PairwiseGrader, straight: Reply[str], swapped: Reply[str]) -> Opinion:
+def _opinion(grader: PairwiseGrader, straight: GraderReply[str], swapped: GraderReply[str]) -> GraderOpinion:
     """What two replies come to: `straight` with our answer as A, `swapped` with our answer as B."""
     winner, position = settle(straight.value, swapped.value)
     in_full = f"{winner} against {grader.against}"
@@ -71,7 +71,7 @@ def _opinion(grader: PairwiseGrader, straight: Reply[str], swapped: Reply[str]) 
         in_full += f", since the {position} answer is preferred in either order"
     details = {"winner": winner, "position": position, "replies": [straight.value, swapped.value]}
     score = _SCORES[winner]
-    return Opinion(grader.passes(score), score, winner, straight.reason, in_full, details)
+    return GraderOpinion(grader.passes(score), score, winner, straight.reason, in_full, details)
 
 
 def settle(straight: str, swapped: str) -> tuple[str, str | None]:

@@ -178,7 +178,7 @@ WAITS = "waits for review"
 
 
 @dataclass(frozen=True)
-class Standing:
+class ReviewDecision:
     """Where the review of an item stands.
 
     `decided`: `marks` has one mark per answer. `pending`: more reviews are wanted. `undecidable`: people
@@ -194,29 +194,31 @@ class Standing:
 
 def decide(
     grader: Human, ratings: Sequence[Values], *, n_answers: int = 1, adjudicated: Values | None = None
-) -> Standing:
+) -> ReviewDecision:
     """What the ratings of an item come to; in which order they came does not matter."""
     given = tuple(sorted(ratings))
     agreement = agreement_of(grader.rating_scale, given)
     if adjudicated is not None:
         marks = marks_of(grader.rating_scale, [adjudicated])
-        return Standing("decided", "adjudicated", marks, agreement, (*given, adjudicated))
+        return ReviewDecision("decided", "adjudicated", marks, agreement, (*given, adjudicated))
     if lack := _nothing_to_rank(grader.rating_scale, n_answers):
-        return Standing("undecidable", lack, (), agreement, given)
+        return ReviewDecision("undecidable", lack, (), agreement, given)
     terms, n = grader.evaluators, len(given)
     if n < terms.min_required:
         reason = f"{WAITS}: {n} of {terms.min_required} reviews" if n else WAITS
-        return Standing("pending", reason, (), agreement, given)
+        return ReviewDecision("pending", reason, (), agreement, given)
     assert agreement is not None, "there is a rating"
     marks, dispute = marks_of(grader.rating_scale, given), _dispute(grader, given, agreement)
     if dispute is None:
-        return Standing("decided", "decided", marks, agreement, given)
+        return ReviewDecision("decided", "decided", marks, agreement, given)
     if n < terms.max_allowed:
-        return Standing("pending", f"{WAITS}: {dispute}, one more review is wanted", (), agreement, given)
-    return Standing("undecidable", f"disagreement: {dispute}; adjudicate", (), agreement, given)
+        return ReviewDecision(
+            "pending", f"{WAITS}: {dispute}, one more review is wanted", (), agreement, given
+        )
+    return ReviewDecision("undecidable", f"disagreement: {dispute}; adjudicate", (), agreement, given)
 
 
-def grade_of(name: str, grader: Human, standing: Standing, place: int) -> Grade:
+def grade_of(name: str, grader: Human, standing: ReviewDecision, place: int) -> Grade:
     """The grade of the answer at this place of the item, as it is stored."""
     details: dict[str, Any] = {}
     if standing.ratings:

@@ -12,7 +12,7 @@ from evalq.definitions.located import is_storable
 from evalq.definitions.prompt import about, answer_prompt
 from evalq.definitions.rubrics import render_rubric, rubric_names
 from evalq.errors import UngradableAnswer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.replies import Form
 from evalq.records import Prompt
 
@@ -72,7 +72,7 @@ def refuse_unfit(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownText:
     """One text put before the grader: the word on its tags, the title above it, the name in a template."""
 
     word: str
@@ -82,7 +82,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Brief:
+class GraderBrief:
     """What a grader is told beside the material: the rubric, the criteria, examples and the form of reply."""
 
     rubric: str
@@ -97,7 +97,9 @@ class Brief:
         return "\n\n".join(text for text in (self.rubric.strip(), self.details, self.examples) if text)
 
 
-def grader_prompt(grader: ModelGrader, subject: Subject, brief: Brief, answers: Sequence[Shown]) -> Prompt:
+def grader_prompt(
+    grader: ModelGrader, subject: AnswerToGrade, brief: GraderBrief, answers: Sequence[ShownText]
+) -> Prompt:
     """A prompt on these answers, the same every time: everything it is made of is in its arguments."""
     question, reference = question_text(subject), reference_text(subject)
     nonce = nonce_of(
@@ -123,7 +125,7 @@ def grader_prompt(grader: ModelGrader, subject: Subject, brief: Brief, answers: 
     )
 
 
-def question_text(subject: Subject) -> str:
+def question_text(subject: AnswerToGrade) -> str:
     """What the judge was asked: its instructions and the conversation, the last word alone if that is all."""
     asked = answer_prompt(subject.task, subject.case)
     turns = [f"[{turn.role}]\n{turn.text}" for turn in asked.turns]
@@ -131,7 +133,7 @@ def question_text(subject: Subject) -> str:
     return "\n\n".join([*system, *turns, f"[user]\n{asked.user}"]) if turns or system else asked.user
 
 
-def reference_text(subject: Subject) -> str:
+def reference_text(subject: AnswerToGrade) -> str:
     """What the case expects: the answer itself where nothing else is said, JSON otherwise; "" for nothing."""
     expected = subject.expected
     if set(expected) == {"answer"} and isinstance(expected["answer"], str):
@@ -145,24 +147,28 @@ def examples_text(examples: Sequence[tuple[Mapping[str, str], str]]) -> str:
         return ""
     shown = [
         "\n".join(
-            [f"Example {number}", *(f"{title}:\n{text}" for title, text in texts.items()), f"Reply:\n{reply}"]
+            [
+                f"Example {number}",
+                *(f"{title}:\n{text}" for title, text in texts.items()),
+                f"Reply:\n{reply}",
+            ]
         )
         for number, (texts, reply) in enumerate(examples, start=1)
     ]
     return "\n\n".join(["Examples of answers and the replies they deserve:", *shown])
 
 
-def _placed(answers: Sequence[Shown], nonce: str) -> dict[str, str]:
+def _placed(answers: Sequence[ShownText], nonce: str) -> dict[str, str]:
     """The answers by the names a template has for them."""
     placed = {shown.name: fenced(shown.word, shown.text, nonce) for shown in answers}
     return {**placed, "finding_json": placed["answer"]} if "answer" in placed else placed
 
 
-def _context(question: str, reference: str) -> list[Shown]:
-    asked = Shown("question", "What was asked", question, "question")
-    expected = Shown("reference", "What was expected, for comparison", reference, "expected")
+def _context(question: str, reference: str) -> list[ShownText]:
+    asked = ShownText("question", "What was asked", question, "question")
+    expected = ShownText("reference", "What was expected, for comparison", reference, "expected")
     return [asked, expected] if reference else [asked]
 
 
-def _block(shown: Shown, nonce: str) -> str:
+def _block(shown: ShownText, nonce: str) -> str:
     return f"{shown.title}:\n{fenced(shown.word, shown.text, nonce)}"

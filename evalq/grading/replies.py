@@ -24,7 +24,7 @@ _MOST_LISTED = 21
 
 
 @dataclass(frozen=True)
-class Reply(Generic[Value]):
+class GraderReply(Generic[Value]):
     """What a grader model decided, and why."""
 
     value: Value
@@ -38,7 +38,7 @@ class Form(Generic[Value]):
     name: ReplyForm
     schema: Schema
     demand: str
-    read: Callable[[str], Reply[Value]]
+    read: Callable[[str], GraderReply[Value]]
 
 
 def verdict_form() -> Form[str]:
@@ -54,12 +54,12 @@ def verdict_form() -> Form[str]:
 def score_form(low: int, high: int) -> Form[int]:
     """A whole number from low to high."""
 
-    def read(reply: str) -> Reply[int]:
+    def read(reply: str) -> GraderReply[int]:
         fields = _whole(reply, "score")
         if fields is None:
             number, reason = _line(reply, r"SCORE=(-?(?:0|[1-9][0-9]{0,6})) REASON=(.+)", "SCORE=n REASON=…")
-            return Reply(_score(int(number), low, high), _cut(reason))
-        return Reply(_score(fields["score"], low, high), _reason(fields))
+            return GraderReply(_score(int(number), low, high), _cut(reason))
+        return GraderReply(_score(fields["score"], low, high), _reason(fields))
 
     demand = _demand(f"SCORE=<a whole number from {low} to {high}> REASON=<one sentence>")
     return Form("score", _schema("score", _score_schema(low, high)), demand, read)
@@ -68,12 +68,12 @@ def score_form(low: int, high: int) -> Form[int]:
 def criteria_form(names: Sequence[str], low: int, high: int) -> Form[dict[str, int]]:
     """A whole number from low to high for each criterion, as one JSON object."""
 
-    def read(reply: str) -> Reply[dict[str, int]]:
+    def read(reply: str) -> GraderReply[dict[str, int]]:
         fields = _json_part(reply, "scores")
         scores = fields["scores"]
         if not isinstance(scores, dict) or set(scores) != set(names):
             raise UngradableAnswer("the grader's scores are not those of the criteria")
-        return Reply({name: _score(scores[name], low, high) for name in names}, _reason(fields))
+        return GraderReply({name: _score(scores[name], low, high) for name in names}, _reason(fields))
 
     one = _score_schema(low, high)
     schema = _schema("scores", _object(dict.fromkeys(names, one)))
@@ -102,30 +102,30 @@ def preference_form() -> Form[str]:
 def _choice_form(name: ReplyForm, key: str, word: str, choices: Sequence[str]) -> Form[str]:
     pattern = f"{word}=({'|'.join(map(re.escape, choices))}) REASON=(.+)"
 
-    def read(reply: str) -> Reply[str]:
+    def read(reply: str) -> GraderReply[str]:
         fields = _whole(reply, key)
         if fields is None:
             choice, reason = _line(reply, pattern, f"{word}={'|'.join(choices)} REASON=…")
-            return Reply(choice, _cut(reason))
+            return GraderReply(choice, _cut(reason))
         if fields[key] not in choices:
             raise UngradableAnswer(f"the grader's {key} is none of {', '.join(choices)}")
-        return Reply(fields[key], _reason(fields))
+        return GraderReply(fields[key], _reason(fields))
 
     schema = _schema(key, {"type": "string", "enum": list(choices)})
     return Form(name, schema, _demand(f"{word}=<{' or '.join(choices)}> REASON=<one sentence>"), read)
 
 
-def _read_verdict(reply: str) -> Reply[str]:
+def _read_verdict(reply: str) -> GraderReply[str]:
     fields = _whole(reply, "verdict")
     if fields is None:
         # ASCII: elsewhere a dotless i has a capital I, too.
         found = re.fullmatch(r"(VALID|INVALID)\.?", _last_line(reply), re.IGNORECASE | re.ASCII)
         if not found:
             raise UngradableAnswer("the last line of the grader's reply is neither VALID nor INVALID")
-        return Reply(found[1].upper())
+        return GraderReply(found[1].upper())
     if fields["verdict"] not in ("VALID", "INVALID"):
         raise UngradableAnswer("the grader's verdict is neither VALID nor INVALID")
-    return Reply(fields["verdict"], _reason(fields))
+    return GraderReply(fields["verdict"], _reason(fields))
 
 
 def _demand(*lines: str) -> str:

@@ -12,7 +12,7 @@ from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, PassRule, TaskConfig
 from evalq.definitions.template import check_template, render
 from evalq.errors import InputError, Problem, UngradableAnswer
-from evalq.grading.grader import Bench
+from evalq.grading.grader import GradingContext
 from evalq.grading.prompts import SYSTEM, fenced, nonce_of, notice, refuse_unfit
 from evalq.grading.replies import verdict_form
 from evalq.records import Prompt
@@ -66,22 +66,24 @@ VERDICT_SCHEMA: Mapping[str, Any] = _FORM.schema
 _DEMAND = "Reply with one word and nothing else, unless you are held to a JSON schema: VALID or INVALID"
 
 
-def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, bench: Bench) -> tuple[bool, str]:
+def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: GradingContext) -> tuple[bool, str]:
     """Passed or not, and why, by the task's pass rule over the grader's verdicts."""
     assert task.scoring is not None
     if task.scoring.pass_rule != FINDINGS_RULE:
-        passed = _decide(task, case, answer, bench)
+        passed = _decide(task, case, answer, context)
         return passed, f"grader says {'VALID' if passed else 'INVALID'}"
-    return _mark_findings(task, case, parse_list(answer), bench)
+    return _mark_findings(task, case, parse_list(answer), context)
 
 
-def _decide(task: TaskConfig, case: EvalCase, text: str, bench: Bench) -> bool:
+def _decide(task: TaskConfig, case: EvalCase, text: str, context: GradingContext) -> bool:
     assert task.scoring is not None
     refuse_unfit(text)
-    return bench.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
+    return context.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
 
 
-def _mark_findings(task: TaskConfig, case: EvalCase, findings: list[Any], bench: Bench) -> tuple[bool, str]:
+def _mark_findings(
+    task: TaskConfig, case: EvalCase, findings: list[Any], context: GradingContext
+) -> tuple[bool, str]:
     """A positive case needs one valid finding, a negative one an empty list."""
     if case.expected_type == "negative":
         return (
@@ -90,7 +92,7 @@ def _mark_findings(task: TaskConfig, case: EvalCase, findings: list[Any], bench:
     if len(findings) > MAX_FINDINGS:
         raise UngradableAnswer(f"{len(findings)} findings, at most {MAX_FINDINGS} are graded")
     for place, finding in enumerate(findings, start=1):
-        if _decide(task, case, finding_json(finding), bench):
+        if _decide(task, case, finding_json(finding), context):
             return True, f"finding {place} of {len(findings)} is VALID"
     return False, f"no VALID finding among {len(findings)}" if findings else "empty on a positive case"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from evalq.reports.ranking import Standing, standings
+from evalq.reports.ranking import RankedRun, standings
 from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 
@@ -48,7 +48,7 @@ def tie_notes(result: BakeOffResult) -> Iterator[Note]:
         yield Note("tie", f"nor from {', '.join(rest)}")
 
 
-def _tie_end(standing: Standing) -> str:
+def _tie_end(standing: RankedRun) -> str:
     """At which n, and how many cases it would take."""
     lead = standing.lead
     assert lead is not None
@@ -145,7 +145,7 @@ def interval_text(pair: Agreement) -> str:
     return f"[{kappa_text(pair.ci_low)}, {kappa_text(pair.ci_high)}]"
 
 
-def _pair_n(standing: Standing) -> int:
+def _pair_n(standing: RankedRun) -> int:
     return standing.lead.n if standing.lead else 0
 
 

@@ -13,7 +13,7 @@ from evalq.reports.notes import (
     problem_notes,
     tie_notes,
 )
-from evalq.reports.ranking import Lead, Standing, cost_per_answer, micro, standings
+from evalq.reports.ranking import Lead, RankedRun, cost_per_answer, micro, standings
 from evalq.reports.text import one_line, to_ascii
 from evalq.results import BakeOffResult, PassK, Rate, RunResult
 
@@ -65,7 +65,7 @@ def _rates(run: RunResult) -> Iterator[tuple[str, Rate]]:
         yield "(macro)", run.macro
 
 
-def _row(each: Standing) -> Sequence[str]:
+def _row(each: RankedRun) -> Sequence[str]:
     run, lead = each.run, each.lead
     rated = Rate(run.n_graded, run.accuracy, run.ci_low, run.ci_high)
     *shares, n = _rate(Rate(run.n_graded, None, None, None) if run.excluded else rated)

@@ -40,7 +40,7 @@ class Lead:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankedRun:
     """One judge's place: no rank without a verdict, no lead for the first itself or an unmatched pair."""
 
     rank: int | None
@@ -53,13 +53,13 @@ class Standing:
         return self.lead is not None and not self.lead.separable
 
 
-def standings(result: BakeOffResult) -> tuple[Standing, ...]:
+def standings(result: BakeOffResult) -> tuple[RankedRun, ...]:
     """Every run in the order it came: ranked ones first, excluded ones last."""
     ranked = [run for run in result.runs if run.excluded is None and run.accuracy is not None]
     ranks = {run.judge: place for place, run in enumerate(ranked, start=1)}
     leads = _leads(result.comparisons, ranked[0].judge) if ranked else {}
     return tuple(
-        Standing(
+        RankedRun(
             rank=ranks.get(run.judge), run=run, lead=leads.get(run.judge) if run.judge in ranks else None
         )
         for run in result.runs
@@ -165,7 +165,7 @@ class Ranking:
     def _n(self) -> Column:
         return self._column("n", lambda each: str(each.run.n_graded), right=True)
 
-    def _column(self, title: str, show: Callable[[Standing], str], *, right: bool = False) -> Column:
+    def _column(self, title: str, show: Callable[[RankedRun], str], *, right: bool = False) -> Column:
         cells = tuple(self._canvas.cell(show(each), _style(each)) for each in self._standings)
         return Column(self._canvas.text(title), cells, right=right)
 
@@ -175,19 +175,19 @@ def cost_per_answer(run: RunResult) -> str:
     return money(run.total_cost_usd / run.n_ended, places=4) if run.n_ended else NOTHING
 
 
-def _style(each: Standing) -> str:
+def _style(each: RankedRun) -> str:
     return PROBLEM if each.run.excluded else "bold" if each.rank == 1 else ""
 
 
-def _pass_text(each: Standing) -> str:
+def _pass_text(each: RankedRun) -> str:
     return percent(None if each.run.excluded else each.run.accuracy, each.run.n_graded)
 
 
-def _span(each: Standing) -> str:
+def _span(each: RankedRun) -> str:
     return NOTHING if each.run.excluded else span(each.run.ci_low, each.run.ci_high, each.run.n_graded)
 
 
-def _bar(each: Standing, width: int) -> str:
+def _bar(each: RankedRun, width: int) -> str:
     run = each.run
     if run.excluded:
         return run.excluded
@@ -196,7 +196,7 @@ def _bar(each: Standing, width: int) -> str:
     return f"{interval_bar(run.ci_low, run.accuracy, run.ci_high, width)} {_span(each)}"
 
 
-def _lead_text(each: Standing, unit: str) -> str:
+def _lead_text(each: RankedRun, unit: str) -> str:
     if each.run.excluded:
         return "excluded"
     if each.rank == 1:
@@ -211,7 +211,7 @@ def _interval_text(lead: Lead, run: RunResult, unit: str) -> str:
     return f"{diff}{unit} [{low}, {high}]{shared}"
 
 
-def _p_text(each: Standing) -> str:
+def _p_text(each: RankedRun) -> str:
     if each.lead is None or not each.lead.n:
         return NOTHING
     return "<0.001" if each.lead.p_holm < 0.001 else f"{each.lead.p_holm:.3f}"

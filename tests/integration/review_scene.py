@@ -10,7 +10,7 @@ from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import TaskConfig
 from evalq.grading.grade import ask_people, decide_outcome
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade, Usage
 from evalq.review import Given, Rated, next_item, rate
 from evalq.store import bakeoffs, calls, jobs
@@ -65,7 +65,7 @@ def end(db: Database, task: TaskConfig, job_id: int, *others: Grade, state: Any 
     answer = Completion(state, text, Usage(3, 4, raw={}), 120, Decimal("0.00001"), job.judge, "request")
     call = calls.Call(judge(job.judge), "answer", "key", 1, Decimal("0.001"))
     calls.settle(db, calls.reserve(db, job, call) or 0, calls.answered(answer))
-    subject = Subject(task, job.case, answer, job.judge)
+    subject = AnswerToGrade(task, job.case, answer, job.judge)
     grades = [*others, *ask_people(subject)] if state == "answered" else []
     assert jobs.finish(db, job, decide_outcome(subject, grades), grades)
 

@@ -22,7 +22,7 @@ from evalq.errors import Refused
 from evalq.grading.code import mark_code
 from evalq.grading.sandbox.availability import outlook, require_sandbox
 from evalq.grading.sandbox.escape_test import ESCAPES, laid_bait, processes_with, try_escape
-from evalq.grading.sandbox.program import Call, Program
+from evalq.grading.sandbox.program import FunctionCall, Program
 from evalq.grading.sandbox.running import run, system_interpreter
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_a_link_in_place_of_the_mark_is_not_believed(environ: dict[str, str], tm
 
 
 def test_without_bubblewrap_nothing_is_run() -> None:
-    program = Program("def f(): ...", "f", (Call(),))
+    program = Program("def f(): ...", "f", (FunctionCall(),))
     with pytest.raises(Refused, match="SANDBOX_UNAVAILABLE: bubblewrap is not installed; install"):
         run(program, isolation="strong", environ={"PATH": ""})
 
@@ -114,10 +114,10 @@ def test_a_worker_that_is_killed_takes_its_sandbox_along() -> None:
         "    os.execv(sys.executable, ('python', '-I', '-S', '-c', 'import time; time.sleep(60)', token))"
     )
     script = f"""
-from evalq.grading.sandbox.program import Call, Program
+from evalq.grading.sandbox.program import FunctionCall, Program
 from evalq.grading.sandbox.running import run
 from evalq.grading.sandbox.isolation import filter_program
-run(Program({source!r}, "f", (Call(({token!r},)),), 60.0), isolation="strong")
+run(Program({source!r}, "f", (FunctionCall(({token!r},)),), 60.0), isolation="strong")
 """
     with subprocess.Popen([sys.executable, "-"], cwd=ROOT, stdin=subprocess.PIPE) as worker:
         assert worker.stdin
@@ -134,11 +134,11 @@ def test_an_ordinary_user_has_the_same_sandbox() -> None:
         pytest.skip("these tests run as one, or there is no Python for another")
     script = """
 from functools import partial
-from evalq.grading.sandbox.escape_test import check_ordinary_code, fly
+from evalq.grading.sandbox.escape_test import check_ordinary_code, try_escapes
 from evalq.grading.sandbox.running import run
 from evalq.grading.sandbox.isolation import filter_program
 sandbox = partial(run, isolation="strong")
-print([check_ordinary_code(sandbox), *(one.escape.name for one in fly(sandbox) if not one.contained)])
+print([check_ordinary_code(sandbox), *(one.escape.name for one in try_escapes(sandbox) if not one.contained)])
 """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)

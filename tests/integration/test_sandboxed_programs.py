@@ -12,7 +12,7 @@ import pytest
 from evalq.errors import UngradableAnswer
 from evalq.grading.sandbox.escape_test import check_ordinary_code
 from evalq.grading.sandbox.isolation import filter_program, find_bwrap
-from evalq.grading.sandbox.program import Call, CallResult, Isolation, Limits, Program
+from evalq.grading.sandbox.program import CallResult, FunctionCall, Isolation, Limits, Program
 from evalq.grading.sandbox.running import Interpreter, run, running_interpreter
 
 
@@ -30,7 +30,7 @@ def _sandbox() -> None:
 def results(
     source: str, *calls: Any, isolation: Isolation = "strong", timeout_s: float = 10.0, **more: Any
 ) -> tuple[CallResult, ...]:
-    made = tuple(Call(tuple(args)) for args in calls or [()])
+    made = tuple(FunctionCall(tuple(args)) for args in calls or [()])
     return run(Program(source, "f", made, timeout_s, **more), isolation=isolation).results
 
 
@@ -41,7 +41,7 @@ def result(source: str, *args: Any, **more: Any) -> CallResult:
 
 def test_a_function_is_called_with_its_arguments() -> None:
     source = "def f(a, b=0, *, c=0):\n    return [a, b, c]"
-    calls = (Call((1,)), Call((1, 2), {"c": 3}))
+    calls = (FunctionCall((1,)), FunctionCall((1, 2), {"c": 3}))
     done = run(Program(source, "f", calls), isolation="strong")
     assert [one.value for one in done.results] == [[1, 0, 0], [1, 2, 3]]
     assert done.isolation == "strong"
@@ -249,7 +249,7 @@ def is_open(number):
 
 
 def test_the_python_that_runs_evalq_can_run_inside() -> None:
-    program = Program("import sys\ndef f():\n    return sys.version", "f", (Call(),))
+    program = Program("import sys\ndef f():\n    return sys.version", "f", (FunctionCall(),))
     done = run(program, isolation="strong", python=running_interpreter())
     assert done.python == platform.python_version()
     assert done.results[0].value == sys.version
@@ -258,7 +258,7 @@ def test_the_python_that_runs_evalq_can_run_inside() -> None:
 def test_a_python_that_is_not_there_is_no_fault_of_the_code() -> None:
     with pytest.raises(UngradableAnswer, match=r"the sandbox did not start: .*No such file"):
         run(
-            Program("def f(): ...", "f", (Call(),)),
+            Program("def f(): ...", "f", (FunctionCall(),)),
             isolation="strong",
             python=Interpreter(Path("/usr/bin/no")),
         )
@@ -266,7 +266,7 @@ def test_a_python_that_is_not_there_is_no_fault_of_the_code() -> None:
 
 def test_weak_isolation_runs_and_says_so() -> None:
     source = "import os\ndef f(n):\n    while n: pass\n    return sorted(os.environ)"
-    done = run(Program(source, "f", (Call((0,)), Call((1,))), 0.5), isolation="weak")
+    done = run(Program(source, "f", (FunctionCall((0,)), FunctionCall((1,))), 0.5), isolation="weak")
     assert done.isolation == "weak"
     assert set(done.results[0].value) <= {"LC_CTYPE"}
     assert done.results[1].end == "timed_out"

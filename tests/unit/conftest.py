@@ -1,4 +1,4 @@
-"""A bench for graders whose models say what the test has written down, and are asked nothing else."""
+"""A context for graders whose models say what the test has written down, and are asked nothing else."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ from evalq.records import Prompt
 Read = TypeVar("Read")
 
 
-class WrittenBench:
+class WrittenContext:
     """Replies in order; opponents by name. `asked` is what was put to which model."""
 
     def __init__(self, *replies: str, opponents: dict[str, str] | None = None) -> None:
@@ -35,6 +35,6 @@ class WrittenBench:
 
 
 @pytest.fixture
-def bench() -> type[WrittenBench]:
-    """Makes benches: `bench("VALID", "INVALID")`."""
-    return WrittenBench
+def context() -> type[WrittenContext]:
+    """Makes contexts: `context("VALID", "INVALID")`."""
+    return WrittenContext

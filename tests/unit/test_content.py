@@ -23,7 +23,7 @@ from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.shipped import shipped_path
 from evalq.definitions.task import TaskConfig
 from evalq.grading.grade import decide_outcome, grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import check_rubric
 from evalq.records import Completion, Prompt
 
@@ -259,8 +259,8 @@ def test_notes_are_in_unicode_normal_form() -> None:
     assert unicodedata.is_normalized("NFC", Path(NOTES).read_text("utf-8"))
 
 
-class GraderBench:
-    """A bench whose one grader model is simulated and never wrong."""
+class GraderContext:
+    """A context whose one grader model is simulated and never wrong."""
 
     def __init__(self, grader: SimulatedAdapter) -> None:
         self._grader = grader
@@ -275,17 +275,17 @@ class GraderBench:
         raise AssertionError(f"{judge} is not asked")
 
 
-def test_bm25_finds_most_notes_but_not_all(bench) -> None:
+def test_bm25_finds_most_notes_but_not_all(context) -> None:
     retrieval, queries = task("personal_rag_retrieval"), cases("personal_rag_retrieval", "personal-93")
     hits = 0
     for case in queries:
-        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), bench())}
+        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), context())}
         hits += grades["hit_at_3"].passed is True
     assert 0.6 <= hits / len(queries) < 1.0
 
 
-def ranked(retrieval: TaskConfig, case: EvalCase) -> Subject:
-    return Subject(retrieval, case, Completion("answered", retrieve(case.inputs)))
+def ranked(retrieval: TaskConfig, case: EvalCase) -> AnswerToGrade:
+    return AnswerToGrade(retrieval, case, Completion("answered", retrieve(case.inputs)))
 
 
 def judge(accuracy: float) -> SimulatedAdapter:
@@ -300,8 +300,8 @@ def verdicts(marked: TaskConfig, of: list[EvalCase], *, accuracy: float) -> Coun
     adapter, grader, ends = judge(accuracy), judge(1.0), Counter[str]()
     for case in of:
         completion = adapter.complete(answer_prompt(marked, case))
-        subject = Subject(marked, case, completion)
-        ends[decide_outcome(subject, grade_answer(subject, GraderBench(grader))).verdict] += 1
+        subject = AnswerToGrade(marked, case, completion)
+        ends[decide_outcome(subject, grade_answer(subject, GraderContext(grader))).verdict] += 1
     return ends
 
 

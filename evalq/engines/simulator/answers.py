@@ -22,7 +22,7 @@ from evalq.engines.simulator.exchange import (
     generator,
 )
 from evalq.engines.simulator.profile import KnownSet, Profile
-from evalq.grading.grade import questions
+from evalq.grading.grade import grader_calls
 from evalq.grading.prompts import without_nonce
 from evalq.records import About, Prompt
 
@@ -194,7 +194,7 @@ def load_set(one: KnownSet, root: Path) -> tuple[TaskConfig, list[EvalCase]]:
 
 def _frames(task: TaskConfig, case: EvalCase) -> Iterable[_Frame]:
     """The prompts to graders on a case, but for comparisons: those hold another answer, too."""
-    asked = (question.prompt for question in questions(task, case, _GAP))
+    asked = (question.prompt for question in grader_calls(task, case, _GAP))
     prompts = {prompt.user: prompt for prompt in asked if prompt.about.reply_form != "preference"}
     return (_frame(prompt) for prompt in prompts.values())
 

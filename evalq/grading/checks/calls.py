@@ -19,24 +19,24 @@ from evalq.definitions.json_queries import value_at
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.text import nothing_to_compare
 from evalq.grading.compare_json import equals
-from evalq.grading.grader import Mark, Subject, mark
+from evalq.grading.grader import AnswerToGrade, Mark, mark
 from evalq.grading.reading import check_depth
 from evalq.records import ToolCall
 
 
-def mark_latency(grader: Latency, subject: Subject) -> Mark:
+def mark_latency(grader: Latency, subject: AnswerToGrade) -> Mark:
     """Passed within the limit."""
     took = subject.completion.latency_ms
     return mark(took <= grader.threshold, f"{took} ms, at most {grader.threshold:g} wanted")
 
 
-def mark_cost(grader: Cost, subject: Subject) -> Mark:
+def mark_cost(grader: Cost, subject: AnswerToGrade) -> Mark:
     """Passed within the budget."""
     cost = subject.completion.cost_usd
     return mark(cost <= Decimal(repr(grader.budget)), f"${cost:f}, at most ${grader.budget:f} wanted")
 
 
-def mark_token_usage(grader: TokenUsage, subject: Subject) -> Mark:
+def mark_token_usage(grader: TokenUsage, subject: AnswerToGrade) -> Mark:
     """Passed when no limit is passed; a provider that counts no tokens leaves nothing to check."""
     usage = subject.completion.usage
     if not usage.input_tokens and not usage.output_tokens:
@@ -52,7 +52,7 @@ def mark_token_usage(grader: TokenUsage, subject: Subject) -> Mark:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CallComparison:
     """How many of how many demands hold, and what is wrong."""
 
     held: int
@@ -73,7 +73,7 @@ def is_call(expected: ExpectedCall, call: ToolCall, args_match: str | list[str])
     return _have_args(expected.args, call.arguments, args_match)
 
 
-def compare_exact(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> Comparison:
+def compare_exact(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> CallComparison:
     """These calls and no others, in this order."""
     pairs = list(zip(expected, calls, strict=False))
     wrong = [
@@ -84,10 +84,10 @@ def compare_exact(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) ->
     held = len(pairs) - len(wrong)
     if len(expected) != len(calls):
         wrong.append(f"{len(calls)} calls instead of {len(expected)}")
-    return Comparison(held, max(len(expected), len(calls)), tuple(wrong))
+    return CallComparison(held, max(len(expected), len(calls)), tuple(wrong))
 
 
-def compare_in_order(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> Comparison:
+def compare_in_order(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> CallComparison:
     """These calls in this order, others before, between and after them."""
     missing, start = [], 0
     for one in expected:
@@ -96,29 +96,29 @@ def compare_in_order(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits)
             missing.append(f"{one.tool} is not called, or too early")
         else:
             start = place + 1
-    return Comparison(len(expected) - len(missing), len(expected), tuple(missing))
+    return CallComparison(len(expected) - len(missing), len(expected), tuple(missing))
 
 
-def compare_any_order(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> Comparison:
+def compare_any_order(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> CallComparison:
     """These calls in any order, and others; each call counts for one expected."""
     taken = _assigned(expected, calls, fits)
     missing = tuple(
         f"{expected[i].tool} is not called" for i in range(len(expected)) if i not in taken.values()
     )
-    return Comparison(len(expected) - len(missing), len(expected), missing)
+    return CallComparison(len(expected) - len(missing), len(expected), missing)
 
 
-def compare_subset(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> Comparison:
+def compare_subset(expected: Sequence[ExpectedCall], calls: Calls, fits: Fits) -> CallComparison:
     """None but these calls, each as often as the judge likes."""
     wrong = tuple(
         f"{call.name} is not among the expected"
         for call in calls
         if not any(fits(one, call) for one in expected)
     )
-    return Comparison(len(calls) - len(wrong), len(calls), wrong)
+    return CallComparison(len(calls) - len(wrong), len(calls), wrong)
 
 
-def compare_minimums(minimums: Mapping[str, int], calls: Calls) -> Comparison:
+def compare_minimums(minimums: Mapping[str, int], calls: Calls) -> CallComparison:
     """Each tool at least so often."""
     counts = {tool: sum(call.name == tool for call in calls) for tool in minimums}
     wrong = tuple(
@@ -126,7 +126,7 @@ def compare_minimums(minimums: Mapping[str, int], calls: Calls) -> Comparison:
         for tool, least in minimums.items()
         if counts[tool] < least
     )
-    return Comparison(len(minimums) - len(wrong), len(minimums), wrong)
+    return CallComparison(len(minimums) - len(wrong), len(minimums), wrong)
 
 
 def _have_args(expected: Mapping[str, Any], actual: Mapping[str, Any], how: str | list[str]) -> bool:
@@ -176,7 +176,7 @@ _MODES = {
 _SKILL_ARGUMENTS = {"Skill": "skill", "Read": "file_path"}
 
 
-def mark_tool_trajectory(grader: ToolTrajectory, subject: Subject) -> Mark:
+def mark_tool_trajectory(grader: ToolTrajectory, subject: AnswerToGrade) -> Mark:
     """Scores the share of demands that hold; passed when all do, for the expected calls or an alternative."""
     wanted = grader.wanted(subject.expected)
     if wanted is None:
@@ -195,13 +195,13 @@ def mark_tool_trajectory(grader: ToolTrajectory, subject: Subject) -> Mark:
     )
 
 
-def mark_max_tool_calls(grader: MaxToolCalls, subject: Subject) -> Mark:
+def mark_max_tool_calls(grader: MaxToolCalls, subject: AnswerToGrade) -> Mark:
     """Passed within the limit."""
     made = len(subject.completion.tool_calls)
     return mark(made <= grader.value, f"{made} calls of tools, at most {grader.value} wanted")
 
 
-def mark_skill_triggered(grader: SkillTriggered, subject: Subject) -> Mark:
+def mark_skill_triggered(grader: SkillTriggered, subject: AnswerToGrade) -> Mark:
     """Passed when the skill was reached for and should be, or was not and should not be."""
     wanted = grader.wanted(subject.expected)
     if wanted is None:
@@ -213,7 +213,7 @@ def mark_skill_triggered(grader: SkillTriggered, subject: Subject) -> Mark:
     return mark(is_triggered == should_trigger, f"{skill} {'' if is_triggered else 'not '}triggered: {first}")
 
 
-def _calls(subject: Subject) -> tuple[ToolCall, ...]:
+def _calls(subject: AnswerToGrade) -> tuple[ToolCall, ...]:
     calls = subject.completion.tool_calls
     if len(calls) > MAX_CALLS:
         raise UngradableAnswer(f"{len(calls):,} calls of tools, at most {MAX_CALLS:,} are looked at")
@@ -222,11 +222,11 @@ def _calls(subject: Subject) -> tuple[ToolCall, ...]:
     return calls
 
 
-def _total(one: Comparison, other: Comparison) -> Comparison:
-    return Comparison(one.held + other.held, one.demands + other.demands, one.wrong + other.wrong)
+def _total(one: CallComparison, other: CallComparison) -> CallComparison:
+    return CallComparison(one.held + other.held, one.demands + other.demands, one.wrong + other.wrong)
 
 
-def _score(comparison: Comparison) -> float:
+def _score(comparison: CallComparison) -> float:
     return comparison.held / comparison.demands if comparison.demands else float(not comparison.wrong)
 
 

@@ -7,7 +7,7 @@ from evalq.definitions.graders.text import Decision, Refusal
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.calls import reaches_for
 from evalq.grading.checks.text import folded, text_of
-from evalq.grading.grader import Mark, Subject, mark
+from evalq.grading.grader import AnswerToGrade, Mark, mark
 from evalq.grading.reading import shown
 from evalq.grading.scoring import parse_list
 from evalq.stats.ranking import first_rank, hit_at_k, mrr
@@ -51,7 +51,7 @@ _REFUSAL = "|".join((*_ENGLISH, *_GERMAN, *_VIETNAMESE))
 """Compiled when first used: it takes longer than most of a worker's other imports."""
 
 
-def mark_refusal(grader: Refusal, subject: Subject) -> Mark:
+def mark_refusal(grader: Refusal, subject: AnswerToGrade) -> Mark:
     """Passed when the answer refuses and should, or does not and should not."""
     opening = " ".join(_opening(text_of(subject)).split())
     own = next((phrase for phrase in grader.phrases if folded(phrase, case_sensitive=False) in opening), None)
@@ -79,7 +79,7 @@ def read_decision(grader: Decision, answer: str) -> tuple[str, str]:
     return found[1], found[2].strip()
 
 
-def mark_decision(grader: Decision, subject: Subject) -> Mark:
+def mark_decision(grader: Decision, subject: AnswerToGrade) -> Mark:
     """Passed when the choice is one that is expected."""
     wanted = grader.wanted(subject.expected)
     if not wanted:
@@ -88,7 +88,7 @@ def mark_decision(grader: Decision, subject: Subject) -> Mark:
     return mark(choice in wanted, f"{choice}: {reason}", decision=choice)
 
 
-def _by_tools(grader: Decision, subject: Subject) -> tuple[str, str] | None:
+def _by_tools(grader: Decision, subject: AnswerToGrade) -> tuple[str, str] | None:
     """What the first tool a judge called says of the skill; None without such a call or skill."""
     first = next(iter(subject.completion.tool_calls), None)
     if grader.skill is None or first is None:
@@ -104,21 +104,21 @@ def ranked_ids(answer: str) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def mark_hit_at_k(grader: HitAtK, subject: Subject) -> Mark:
+def mark_hit_at_k(grader: HitAtK, subject: AnswerToGrade) -> Mark:
     """Passed when a relevant id is among the first k."""
     rank = _rank(subject)
     score = hit_at_k([rank], grader.k)
     return Mark(score == 1, score, _where(rank))
 
 
-def mark_mrr(grader: Mrr, subject: Subject) -> Mark:
+def mark_mrr(grader: Mrr, subject: AnswerToGrade) -> Mark:
     """Scores one over the rank; passed when found at all."""
     del grader
     rank = _rank(subject)
     return Mark(rank is not None, mrr([rank]), _where(rank))
 
 
-def _rank(subject: Subject) -> int | None:
+def _rank(subject: AnswerToGrade) -> int | None:
     return first_rank(ranked_ids(subject.answer), set(subject.expected.get("relevant", ())))
 
 

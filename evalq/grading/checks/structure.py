@@ -18,14 +18,14 @@ from evalq.definitions.graders.values import Numeric, NumericDelta, is_number
 from evalq.definitions.json_queries import Schema, parsed_json_path, value_at
 from evalq.grading.checks.text import nothing_to_compare, text_of
 from evalq.grading.compare_json import (
-    Difference,
+    JsonDifference,
     StructureOptions,
     differences,
     equals,
     missing_keys,
     numeric_differences,
 )
-from evalq.grading.grader import Mark, Subject, mark
+from evalq.grading.grader import AnswerToGrade, Mark, mark
 from evalq.grading.reading import (
     DATE_FORMATS,
     Search,
@@ -40,7 +40,7 @@ from evalq.grading.reading import (
 )
 
 
-def mark_is_json(grader: IsJson, subject: Subject) -> Mark:
+def mark_is_json(grader: IsJson, subject: AnswerToGrade) -> Mark:
     """Passed when the whole answer is one JSON value."""
     text = text_of(subject)
     try:
@@ -50,7 +50,7 @@ def mark_is_json(grader: IsJson, subject: Subject) -> Mark:
     return mark(True, "is JSON")
 
 
-def mark_json_schema(grader: JsonSchema, subject: Subject) -> Mark:
+def mark_json_schema(grader: JsonSchema, subject: AnswerToGrade) -> Mark:
     """Passed when the answer's JSON fits the schema."""
     schemas = grader.wanted(subject.expected)
     if not schemas:
@@ -70,14 +70,14 @@ def _by_schemas(schemas: list[Schema], value: Any) -> Mark:
     return mark(False, f"{place}: {why}", path=place)
 
 
-def mark_json_path(grader: JsonPath, subject: Subject) -> Mark:
+def mark_json_path(grader: JsonPath, subject: AnswerToGrade) -> Mark:
     """Passed when a value at the path equals or matches one of the wanted."""
     if not grader.patterns() and not grader.wanted(subject.expected):
         raise nothing_to_compare()
     return mark_json(text_of(subject), lambda value: _at_path(grader, subject, value))
 
 
-def _at_path(grader: JsonPath, subject: Subject, document: Any) -> Mark:
+def _at_path(grader: JsonPath, subject: AnswerToGrade, document: Any) -> Mark:
     found = [match.value for match in parsed_json_path(grader.path).find(document)]
     if not found:
         return mark(False, f"nothing at {grader.path}")
@@ -89,7 +89,7 @@ def _at_path(grader: JsonPath, subject: Subject, document: Any) -> Mark:
     return mark(False, f"{grader.path} is {', '.join(shown(value) for value in found[:3])}")
 
 
-def _fits(grader: JsonPath, subject: Subject, value: Any, search: Search) -> bool:
+def _fits(grader: JsonPath, subject: AnswerToGrade, value: Any, search: Search) -> bool:
     if not grader.patterns():
         return any(equals(value, wanted) for wanted in grader.wanted(subject.expected))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -99,7 +99,7 @@ def _fits(grader: JsonPath, subject: Subject, value: Any, search: Search) -> boo
 MAX_LISTED = 20
 
 
-def mark_structural_match(grader: StructuralMatch, subject: Subject) -> Mark:
+def mark_structural_match(grader: StructuralMatch, subject: AnswerToGrade) -> Mark:
     """Passed when the answer's JSON has the structure of the wanted value or of an alternative."""
     wanted = grader.wanted(subject.expected)
     if not wanted and not grader.require_keys:
@@ -125,7 +125,7 @@ def _mark_value(grader: StructuralMatch, wanted: list[Any], value: Any) -> Mark:
     return mark(False, reason, differences=[_told(one) for one in found[:MAX_LISTED]])
 
 
-def _told(difference: Difference) -> dict[str, Any]:
+def _told(difference: JsonDifference) -> dict[str, Any]:
     """A difference as reports show it; what is absent has no key."""
     values = {"expected": difference.expected, "actual": difference.actual}
     told = {name: shown(value, 200) for name, value in values.items() if value is not ABSENT}
@@ -142,7 +142,7 @@ class _Field:
     why: str = ""
 
 
-def mark_field_accuracy(grader: FieldAccuracy, subject: Subject) -> Mark:
+def mark_field_accuracy(grader: FieldAccuracy, subject: AnswerToGrade) -> Mark:
     """Scores the share of right fields by weight; passed from the threshold on."""
     wanted = grader.wanted(subject.expected)
     if not wanted:
@@ -213,7 +213,7 @@ _COMPARISONS = {"exact": _is_same, "numeric_tolerance": _is_near, "date": _is_sa
 MAX_LISTED_CHANGES = 20
 
 
-def mark_numeric_delta(grader: NumericDelta, subject: Subject) -> Mark:
+def mark_numeric_delta(grader: NumericDelta, subject: AnswerToGrade) -> Mark:
     """Passed when every number of the baseline is there and within its tolerance."""
     return mark_json(text_of(subject), lambda value: _mark_delta(grader, value))
 
@@ -227,17 +227,17 @@ def _mark_delta(grader: NumericDelta, value: Any) -> Mark:
     return mark(False, reason, differences=[_describe_change(one) for one in found[:MAX_LISTED_CHANGES]])
 
 
-def _said(one: Difference) -> str:
+def _said(one: JsonDifference) -> str:
     values = f" (from {one.expected} to {one.actual})" if one.actual is not ABSENT else ""
     return f"{one}{values}"
 
 
-def _describe_change(one: Difference) -> dict[str, Any]:
+def _describe_change(one: JsonDifference) -> dict[str, Any]:
     told = {"path": one.path, "why": one.why, "expected": one.expected}
     return told if one.actual is ABSENT else {**told, "actual": one.actual}
 
 
-def mark_numeric(grader: Numeric, subject: Subject) -> Mark:
+def mark_numeric(grader: Numeric, subject: AnswerToGrade) -> Mark:
     """Passed when the answer's number is near enough to one of the wanted ones; failed when it has none."""
     wanted = grader.wanted(subject.expected)
     if not wanted:

@@ -20,7 +20,7 @@ from evalq.definitions.graders.text import (
     StartsEnds,
 )
 from evalq.errors import UngradableAnswer
-from evalq.grading.grader import Mark, Subject, mark
+from evalq.grading.grader import AnswerToGrade, Mark, mark
 from evalq.grading.reading import Search, listed, shown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ MAX_CHARS = 2**20
 """A check reads a megabyte; what is longer cannot be decided, which is no fail."""
 
 
-def text_of(subject: Subject) -> str:
+def text_of(subject: AnswerToGrade) -> str:
     """What the judge said."""
     if len(subject.answer) > MAX_CHARS:
         raise UngradableAnswer(
@@ -85,7 +85,7 @@ def nothing_to_compare() -> UngradableAnswer:
 Fold = Callable[[str], str]
 
 
-def mark_contains(grader: Contains | ContainsAny | NotContains, subject: Subject) -> Mark:
+def mark_contains(grader: Contains | ContainsAny | NotContains, subject: AnswerToGrade) -> Mark:
     """Passed when one of the texts occurs."""
     wanted = grader.wanted(subject.expected)
     found = _occurring(wanted, text_of(subject), _fold(grader.type))
@@ -94,13 +94,13 @@ def mark_contains(grader: Contains | ContainsAny | NotContains, subject: Subject
     return mark(False, f"contains {'none of' if wanted[1:] else 'no'} {listed(wanted)}")
 
 
-def mark_not_contains(grader: NotContains, subject: Subject) -> Mark:
+def mark_not_contains(grader: NotContains, subject: AnswerToGrade) -> Mark:
     """Passed when none of the texts occurs."""
     found = mark_contains(grader, subject)
     return mark(not found.passed, found.reason)
 
 
-def mark_contains_all(grader: ContainsAll, subject: Subject) -> Mark:
+def mark_contains_all(grader: ContainsAll, subject: AnswerToGrade) -> Mark:
     """Passed when all of the texts occur, or all of one alternative list."""
     lists = grader.wanted(subject.expected)
     if not lists:
@@ -110,17 +110,17 @@ def mark_contains_all(grader: ContainsAll, subject: Subject) -> Mark:
     return mark(not missing, f"does not contain {listed(missing)}" if missing else "contains all")
 
 
-def mark_starts_with(grader: StartsEnds, subject: Subject) -> Mark:
+def mark_starts_with(grader: StartsEnds, subject: AnswerToGrade) -> Mark:
     """Passed when the answer begins with one of the texts."""
     return _mark_edge(grader, subject, str.startswith, "starts")
 
 
-def mark_ends_with(grader: StartsEnds, subject: Subject) -> Mark:
+def mark_ends_with(grader: StartsEnds, subject: AnswerToGrade) -> Mark:
     """Passed when the answer ends with one of the texts."""
     return _mark_edge(grader, subject, str.endswith, "ends")
 
 
-def mark_equals(grader: Equals, subject: Subject) -> Mark:
+def mark_equals(grader: Equals, subject: AnswerToGrade) -> Mark:
     """Passed when the answer is one of the texts."""
     wanted = _some(grader.wanted(subject.expected))
     answer = _levelled(text_of(subject), grader)
@@ -130,7 +130,7 @@ def mark_equals(grader: Equals, subject: Subject) -> Mark:
     return mark(False, f"expected {listed(wanted)}, got {shown(subject.answer)}")
 
 
-def mark_semantic(grader: Semantic, subject: Subject) -> Mark:
+def mark_semantic(grader: Semantic, subject: AnswerToGrade) -> Mark:
     """Scores the share of demands that hold; passed when all do."""
     wanted, banned = grader.demands(subject.expected)
     if not wanted and not banned:
@@ -148,19 +148,21 @@ def mark_semantic(grader: Semantic, subject: Subject) -> Mark:
     return Mark(not reasons, score, "; ".join(reasons[:5]) or "says all it must and nothing it must not")
 
 
-def mark_min_words(grader: MinWords, subject: Subject) -> Mark:
+def mark_min_words(grader: MinWords, subject: AnswerToGrade) -> Mark:
     """Passed with so many words or more."""
     words = len(text_of(subject).split())
     return mark(words >= grader.value, f"{words} words, at least {grader.value} wanted")
 
 
-def mark_max_words(grader: MaxWords, subject: Subject) -> Mark:
+def mark_max_words(grader: MaxWords, subject: AnswerToGrade) -> Mark:
     """Passed with so many words or fewer."""
     words = len(text_of(subject).split())
     return mark(words <= grader.value, f"{words} words, at most {grader.value} wanted")
 
 
-def _mark_edge(grader: StartsEnds, subject: Subject, has_edge: Callable[[str, str], bool], verb: str) -> Mark:
+def _mark_edge(
+    grader: StartsEnds, subject: AnswerToGrade, has_edge: Callable[[str, str], bool], verb: str
+) -> Mark:
     def fold(text: str) -> str:
         return folded(text.strip(), case_sensitive=grader.case_sensitive)
 
@@ -206,7 +208,7 @@ def _levelled(text: str, grader: Equals) -> str:
 MAX_CAPTURED = 1_000
 
 
-def mark_matches(grader: Matches, subject: Subject) -> Mark:
+def mark_matches(grader: Matches, subject: AnswerToGrade) -> Mark:
     """Passed when one of the patterns is found, or none where none may be."""
     found = _found(grader, subject)
     if found is None:
@@ -217,7 +219,7 @@ def mark_matches(grader: Matches, subject: Subject) -> Mark:
     return mark(grader.must_match, reason, **({"captures": captures} if captures else {}))
 
 
-def mark_not_matches(grader: NotMatches, subject: Subject) -> Mark:
+def mark_not_matches(grader: NotMatches, subject: AnswerToGrade) -> Mark:
     """Passed when none of the patterns is found."""
     found = _found(grader, subject)
     if found is None:
@@ -225,7 +227,7 @@ def mark_not_matches(grader: NotMatches, subject: Subject) -> Mark:
     return mark(False, f"matches at character {found.start()}: {shown(found.group())}")
 
 
-def _found(grader: PatternGrader, subject: Subject) -> "regex.Match[str] | None":
+def _found(grader: PatternGrader, subject: AnswerToGrade) -> "regex.Match[str] | None":
     patterns = grader.wanted(subject.expected)
     if not patterns:
         raise nothing_to_compare()
@@ -245,7 +247,7 @@ MAX_COMPARED = 20_000
 DEFAULT_THRESHOLD = 0.8
 
 
-def mark_levenshtein(grader: Levenshtein, subject: Subject) -> Mark:
+def mark_levenshtein(grader: Levenshtein, subject: AnswerToGrade) -> Mark:
     """Scores the likeness to the nearest of the texts."""
     wanted = grader.wanted(subject.expected)
     if not wanted:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalq.errors import Refused
-from evalq.grading.sandbox.escape_test import Finding, check_ordinary_code, fly
+from evalq.grading.sandbox.escape_test import EscapeResult, check_ordinary_code, try_escapes
 from evalq.grading.sandbox.isolation import OLDEST, bwrap_version, filter_program, find_bwrap
 from evalq.grading.sandbox.program import UNSAFE_VARIABLE, Isolation, unavailable
 from evalq.grading.sandbox.running import interpreter, run, sandbox_argv
@@ -32,10 +32,10 @@ class Availability:
 
 
 @dataclass(frozen=True)
-class Trial:
+class EscapeTrial:
     """What became of the escapes, by how many were tried at once; `trouble`: why none could be tried."""
 
-    rounds: Mapping[int, Sequence[Finding]]
+    rounds: Mapping[int, Sequence[EscapeResult]]
     trouble: str = ""
 
     @property
@@ -50,7 +50,7 @@ class Trial:
         return self.trouble or (f"not contained: {escaped}" if escaped else _HELD)
 
     @property
-    def _escaped(self) -> list[Finding]:
+    def _escaped(self) -> list[EscapeResult]:
         return [one for findings in self.rounds.values() for one in findings if not one.contained]
 
 
@@ -93,14 +93,16 @@ def availability(environ: Mapping[str, str]) -> Availability:
     return Availability(trial.is_well, trial.finding)
 
 
-def hold_trial(environ: Mapping[str, str], *, rounds: Sequence[int] = (1,)) -> Trial:
+def hold_trial(environ: Mapping[str, str], *, rounds: Sequence[int] = (1,)) -> EscapeTrial:
     """Try ordinary code and every escape, in each round so many at once; remembered until the next boot."""
     known = outlook(environ)
     if known.is_available is False:
-        return Trial({}, known.finding)
+        return EscapeTrial({}, known.finding)
     sandbox = partial(run, isolation="strong", environ=environ)
     trouble = check_ordinary_code(sandbox)
-    trial = Trial({} if trouble else {at_once: fly(sandbox, at_once=at_once) for at_once in rounds}, trouble)
+    trial = EscapeTrial(
+        {} if trouble else {at_once: try_escapes(sandbox, at_once=at_once) for at_once in rounds}, trouble
+    )
     _remember(_mark(environ), trial.is_well)
     return trial
 

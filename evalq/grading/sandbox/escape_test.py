@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.errors import UngradableAnswer
-from evalq.grading.sandbox.program import Call, CallResult, Program, ProgramRun
+from evalq.grading.sandbox.program import CallResult, FunctionCall, Program, ProgramRun
 from evalq.grading.sandbox.running import interpreter
 
 _VARIABLE = "EVALQ_CANARY_API_KEY"
@@ -158,7 +158,7 @@ class Escape:
 
 
 @dataclass(frozen=True)
-class Finding:
+class EscapeResult:
     """What became of one attempt."""
 
     escape: Escape
@@ -171,7 +171,7 @@ Run = Callable[[Program], ProgramRun]
 """The sandbox under test."""
 
 
-def fly(run: Run, *, at_once: int = 1, ports: Sequence[int] = ()) -> list[Finding]:
+def try_escapes(run: Run, *, at_once: int = 1, ports: Sequence[int] = ()) -> list[EscapeResult]:
     """Try every escape, each `at_once` times at the same time; the worst finding of each."""
     with laid_bait(ports) as bait, ThreadPoolExecutor(at_once) as pool:
         found = []
@@ -185,7 +185,9 @@ def fly(run: Run, *, at_once: int = 1, ports: Sequence[int] = ()) -> list[Findin
 def check_ordinary_code(run: Run) -> str:
     """Why ordinary code (threads, processes, files, asyncio) fails in the sandbox; empty if it works."""
     try:
-        (result,) = run(Program(_attempts_text(), "work_as_usual", (Call(({},)),), _PATIENCE_S)).results
+        (result,) = run(
+            Program(_attempts_text(), "work_as_usual", (FunctionCall(({},)),), _PATIENCE_S)
+        ).results
     except UngradableAnswer as exc:
         return str(exc)
     if result.value == ["thread", "file", "process", "loop", 0]:
@@ -193,18 +195,22 @@ def check_ordinary_code(run: Run) -> str:
     return f"ordinary code does not work in it: {_words(result)}"
 
 
-def try_escape(escape: Escape, bait: Bait, run: Run) -> Finding:
+def try_escape(escape: Escape, bait: Bait, run: Run) -> EscapeResult:
     """Try one escape."""
     token = f"{bait.name}-{secrets.token_hex(8)}"
     told = bait.described(token)
-    calls = (Call((told, False)), Call((told, True))) if escape.is_followed else (Call((told,)),)
+    calls = (
+        (FunctionCall((told, False)), FunctionCall((told, True)))
+        if escape.is_followed
+        else (FunctionCall((told,)),)
+    )
     started = time.monotonic()
     try:
         done = run(Program(_attempts_text(), escape.function, calls, escape.timeout_s))
     except UngradableAnswer as exc:
-        return Finding(escape, False, str(exc), _since(started))
+        return EscapeResult(escape, False, str(exc), _since(started))
     traces = Traces(done.results, bait, token)
-    return Finding(escape, escape.is_contained(traces), _words(traces.first), _since(started))
+    return EscapeResult(escape, escape.is_contained(traces), _words(traces.first), _since(started))
 
 
 def _since(started: float) -> int:

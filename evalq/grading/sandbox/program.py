@@ -44,7 +44,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """The arguments of one call: values that JSON has."""
 
     args: tuple[Any, ...] = ()
@@ -57,7 +57,7 @@ class Program:
 
     source: str
     function: str
-    calls: tuple[Call, ...]
+    calls: tuple[FunctionCall, ...]
     timeout_per_case_s: float = 5.0
     limits: Limits = Limits()
 

@@ -44,7 +44,7 @@ class Heard:
     complaint: str
 
 
-def converse(
+def communicate(
     process: "subprocess.Popen[bytes]", request: bytes, *, deadline: float, reply_bytes: int
 ) -> Heard:
     """Send the request and hear the reply until it ends, or until the time or the room for it does."""
@@ -270,7 +270,7 @@ def _attempt(
         )
         try:
             with _started(argv, uid, filter_fd) as process:
-                heard = converse(
+                heard = communicate(
                     process, request + nonce.encode(), deadline=deadline, reply_bytes=MAX_REPLY_BYTES
                 )
         except (OSError, subprocess.SubprocessError) as exc:

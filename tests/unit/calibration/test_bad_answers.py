@@ -12,7 +12,7 @@ from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
 from evalq.grading.grade import decide_outcome, grade_answer
-from evalq.grading.grader import Bench, Subject
+from evalq.grading.grader import AnswerToGrade, GradingContext
 from evalq.review.grader_check import UNKNOWN, Trial, make_trial, may_be_right
 
 
@@ -34,14 +34,14 @@ RANKED = [case(f"r{at}", {"relevant": [f"doc-{at:02}-x"]}) for at in range(4)]
 RANKING = task(scoring=None, graders=[HitAtK(type="hit_at_k", k=3)])
 
 
-def verdicts(trial: Trial, asked: TaskConfig, bench: Bench) -> dict[str, set[str]]:
+def verdicts(trial: Trial, asked: TaskConfig, context: GradingContext) -> dict[str, set[str]]:
     """What the task's own grader makes of what the simulated judges really say."""
     found: dict[str, set[str]] = {}
     for judge in trial.judges():
         for one in trial.cases:
             completion = SimulatedAdapter(judge, {}).complete(answer_prompt(asked, one))
-            subject = Subject(asked, one, completion)
-            grades = grade_answer(subject, bench) if completion.is_answer else []
+            subject = AnswerToGrade(asked, one, completion)
+            grades = grade_answer(subject, context) if completion.is_answer else []
             outcome = decide_outcome(subject, grades)
             found.setdefault(judge.name, set()).add(outcome.error_kind or outcome.verdict)
     return found
@@ -57,11 +57,11 @@ def verdicts(trial: Trial, asked: TaskConfig, bench: Bench) -> dict[str, set[str
     ],
 )
 def test_no_bad_answer_passes_an_honest_grader(
-    asked: TaskConfig, cases: list[EvalCase], of_unknown: str, bench
+    asked: TaskConfig, cases: list[EvalCase], of_unknown: str, context
 ) -> None:
     trial = make_trial(asked, cases)
     assert len(trial.cases) == 3
-    assert verdicts(trial, asked, bench()) == {
+    assert verdicts(trial, asked, context()) == {
         "bad-empty": {"empty"},
         "bad-unknown": {of_unknown},
         "bad-other-case": {"failed"},

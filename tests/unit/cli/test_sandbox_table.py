@@ -5,22 +5,22 @@ from click.testing import CliRunner
 
 from evalq.cli.main import run
 from evalq.cli.services import doctor, table_rows
-from evalq.grading.sandbox.availability import Trial
-from evalq.grading.sandbox.escape_test import ESCAPES, Finding
+from evalq.grading.sandbox.availability import EscapeTrial
+from evalq.grading.sandbox.escape_test import ESCAPES, EscapeResult
 
 
-def finding(*, contained: bool = True, evidence: str = "") -> Finding:
-    return Finding(ESCAPES[0], contained, evidence, 7)
+def finding(*, contained: bool = True, evidence: str = "") -> EscapeResult:
+    return EscapeResult(ESCAPES[0], contained, evidence, 7)
 
 
 def test_a_row_says_what_was_tried_and_what_came_of_it() -> None:
-    (row,) = table_rows(Trial({1: [finding()], 4: [finding(evidence="returned {}")]}))
+    (row,) = table_rows(EscapeTrial({1: [finding()], 4: [finding(evidence="returned {}")]}))
     assert row[:2] == ("environment keys", "read the environment of the worker")
     assert row[2:] == ("contained", "7", "contained", "7", "returned {}")
 
 
 def test_an_escape_stands_out_with_its_evidence() -> None:
-    (row,) = table_rows(Trial({1: [finding(contained=False, evidence="the key")], 4: [finding()]}))
+    (row,) = table_rows(EscapeTrial({1: [finding(contained=False, evidence="the key")], 4: [finding()]}))
     assert row[2:] == ("ESCAPED", "7", "contained", "7", "the key")
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
 from evalq.grading.grade import grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade, ToolCall, Usage
 
 
-class NoBench:
+class NoContext:
     """A check asks nobody."""
 
     def __getattr__(self, name: str) -> Any:
@@ -43,7 +43,7 @@ def grade(
 ) -> Grade:
     """What a grader of a task makes of an answer."""
     case = EvalCase(id="c", inputs={}, expected=expected)
-    [found] = grade_answer(Subject(task_of(grader), case, completion(answer)), NoBench())
+    [found] = grade_answer(AnswerToGrade(task_of(grader), case, completion(answer)), NoContext())
     return found
 
 

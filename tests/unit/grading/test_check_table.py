@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from evalq.definitions.graders import CheckConfig
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import CHECKS, EXAMINATIONS
+from evalq.grading.grade import CHECKS, CONTEXT_GRADERS
 
 every_check = pytest.mark.parametrize(("kind", "example"), EXAMPLES.items(), ids=EXAMPLES)
 NEVER_ERR = {"latency", "cost", "max_tool_calls"}  # what they look at is a number that is always there
@@ -25,7 +25,7 @@ def types_of(union: Any) -> set[str]:
 
 def test_every_type_is_in_the_table_and_has_an_example() -> None:
     assert types_of(CheckConfig) <= set(CHECKS) == set(EXAMPLES)
-    assert not set(CHECKS) & set(EXAMINATIONS)
+    assert not set(CHECKS) & set(CONTEXT_GRADERS)
 
 
 @every_check

@@ -7,7 +7,7 @@ from evalq.definitions.graders.code import FunctionOutput
 from evalq.errors import UngradableAnswer
 from evalq.grading.code import mark_code, mark_run, program_of
 from evalq.grading.grader import Mark
-from evalq.grading.sandbox.program import Call, CallResult, Isolation, Program, ProgramRun
+from evalq.grading.sandbox.program import CallResult, FunctionCall, Isolation, Program, ProgramRun
 
 ANSWER = "```python\ndef f(n):\n    return n\n```"
 
@@ -30,7 +30,7 @@ def test_the_program_holds_arguments_and_nothing_that_is_expected() -> None:
     made = program_of(
         grader({"args": [1], "kwargs": {"b": 2}, "expected": "secret"}, timeout_per_case=2), ANSWER
     )
-    assert made == Program("def f(n):\n    return n", "f", (Call((1,), {"b": 2}),), 2)
+    assert made == Program("def f(n):\n    return n", "f", (FunctionCall((1,), {"b": 2}),), 2)
 
 
 def test_all_cases_right_is_a_pass() -> None:

@@ -9,17 +9,17 @@ from evalq.definitions.graders import Decision
 from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.decisions import mark_decision, read_decision
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, ToolCall
 
 YES_NO = Decision(type="decision")
 WHICH = Decision(type="decision", key="SKILL", choices=["a.b", "a", "none"])
 
 
-def subject(answer: str, decision: object) -> Subject:
+def subject(answer: str, decision: object) -> AnswerToGrade:
     task = TaskConfig(name="t", system_prompt="", user_template="{q}")
     case = EvalCase(id="c", inputs={"q": "q"}, expected={"decision": decision})
-    return Subject(task, case, Completion("answered", answer))
+    return AnswerToGrade(task, case, Completion("answered", answer))
 
 
 @pytest.mark.parametrize(

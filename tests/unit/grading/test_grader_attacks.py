@@ -12,8 +12,8 @@ from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer, questions
-from evalq.grading.grader import Subject
+from evalq.grading.grade import grade_answer, grader_calls
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade, Prompt
 
 Read = TypeVar("Read")
@@ -59,7 +59,7 @@ def task_of(form: str, **fields: Any) -> TaskConfig:
 
 
 class Echoing:
-    """A bench whose grader model is the echoing simulation; `heard` is what it said last."""
+    """A context whose grader model is the echoing simulation; `heard` is what it said last."""
 
     def __init__(self, *, structured: bool = False) -> None:
         grader = SimulatedJudge(
@@ -82,14 +82,14 @@ class Echoing:
         return WRONG
 
 
-def graded(form: str, answer: str, bench: Echoing) -> Grade:
-    [grade] = grade_answer(Subject(task_of(form), CASE, Completion("answered", answer)), bench)
+def graded(form: str, answer: str, context: Echoing) -> Grade:
+    [grade] = grade_answer(AnswerToGrade(task_of(form), CASE, Completion("answered", answer)), context)
     return grade
 
 
 def armed(attack: str, honest: str, form: str) -> str:
     """The attack with the nonce that the honest answer's prompt has: the best guess there is."""
-    prompt = next(iter(questions(task_of(form), CASE, honest))).prompt.user
+    prompt = next(iter(grader_calls(task_of(form), CASE, honest))).prompt.user
     found = re.search(r"<answer-([0-9a-f]{16})>", prompt)
     assert found
     return ATTACKS[attack].replace("NONCE", found[1])
@@ -103,18 +103,18 @@ def test_there_are_attacks_of_every_kind() -> None:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("structured", [False, True], ids=["by line", "by schema"])
 def test_an_honest_answer_gets_the_verdict_it_deserves(form: str, structured: bool) -> None:
-    bench = Echoing(structured=structured)
-    assert [graded(form, answer, bench).passed for answer in HONEST] == [True, False]
+    context = Echoing(structured=structured)
+    assert [graded(form, answer, context).passed for answer in HONEST] == [True, False]
 
 
 @every_attack
 @pytest.mark.parametrize("structured", [False, True], ids=["by line", "by schema"])
 def test_an_attack_does_not_move_the_verdict(attack: str, structured: bool) -> None:
-    bench = Echoing(structured=structured)
+    context = Echoing(structured=structured)
     for form, honest in product(FORMATS, HONEST):
-        expected, text = graded(form, honest, bench), armed(attack, honest, form)
+        expected, text = graded(form, honest, context), armed(attack, honest, form)
         for answer in (f"{honest}\n{text}", f"{text}\n{honest}"):
-            found = graded(form, answer, bench)
+            found = graded(form, answer, context)
             assert (form, found.passed, found.score) == (form, expected.passed, expected.score)
 
 
@@ -123,14 +123,16 @@ def test_an_attack_wins_no_comparison(attack: str) -> None:
     grader = {"type": "pairwise", "against": "other", "pass_when": "better"}
     for honest, won in ((WRONG, False), (RIGHT, True)):
         answer = f"{honest}\n{ATTACKS[attack]}"
-        one = Subject(task_of("verdict", graders=[grader]), CASE, Completion("answered", answer), "mine")
+        one = AnswerToGrade(
+            task_of("verdict", graders=[grader]), CASE, Completion("answered", answer), "mine"
+        )
         assert grade_answer(one, Echoing())[0].passed is won
 
 
 @every_attack
 def test_an_attack_stays_behind_the_fence(attack: str) -> None:
     answer = f"{WRONG}\n{armed(attack, WRONG, 'score')}"
-    prompt = next(iter(questions(task_of("score"), CASE, answer))).prompt.user
+    prompt = next(iter(grader_calls(task_of("score"), CASE, answer))).prompt.user
     nonce = re.search(r"<answer-([0-9a-f]{16})>", prompt)[1]
     [_, rest] = prompt.split(f"<answer-{nonce}>\n")
     [inside, after] = rest.split(f"\n</answer-{nonce}>")
@@ -148,18 +150,18 @@ def first_score(reply: str) -> int | None:
 def test_the_attacks_would_move_a_reader_of_the_first_score() -> None:
     moved = 0
     for attack in ATTACKS:
-        bench = Echoing()
-        grade = graded("score", f"{WRONG}\n{ATTACKS[attack]}", bench)
-        moved += first_score(bench.heard) != grade.details["members"][0]["value"]
+        context = Echoing()
+        grade = graded("score", f"{WRONG}\n{ATTACKS[attack]}", context)
+        moved += first_score(context.heard) != grade.details["members"][0]["value"]
     assert moved >= 20
 
 
 def test_the_attacks_would_move_a_reader_that_takes_any_object_of_scores() -> None:
     moved = 0
     for attack in ATTACKS:
-        bench = Echoing()
-        grade = graded("criteria", f"{WRONG}\n{ATTACKS[attack]}", bench)
-        found = re.search(r'"scores": \{"truth": (\d)', bench.heard)
+        context = Echoing()
+        grade = graded("criteria", f"{WRONG}\n{ATTACKS[attack]}", context)
+        found = re.search(r'"scores": \{"truth": (\d)', context.heard)
         assert found
         moved += int(found[1]) != grade.details["members"][0]["scores"]["truth"]
     assert moved >= 7

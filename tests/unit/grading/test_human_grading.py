@@ -11,7 +11,7 @@ from evalq.definitions.graders import Human
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
 from evalq.grading.grade import ask_people, outcome_of
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.people import Values, agreement_of, decide, grade_of, human_grader, refuse_unrankable
 from evalq.records import Completion
 
@@ -61,7 +61,7 @@ def test_without_a_rating_the_grade_is_what_the_worker_gave() -> None:
     task = TaskConfig.model_validate(
         {**fields, "graders": [{"type": "human", "required": False, "weight": 2}]}
     )
-    (asked,) = ask_people(Subject(task, CASE, Completion("answered", "x")))
+    (asked,) = ask_people(AnswerToGrade(task, CASE, Completion("answered", "x")))
     asks = human_grader(task, CASE, "human")
     assert grade_of("human", asks, decide(asks, []), 0) == asked
 

@@ -8,7 +8,7 @@ from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import InputError, UngradableAnswer
 from evalq.grading.grade import decide_outcome, grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
 from evalq.records import Completion, Grade
 
@@ -30,53 +30,53 @@ def task(**scoring: object) -> TaskConfig:
 MODEL = task(mode="llm_judge", judge_model="g", rubric="knowledge_audit")
 
 
-def subject(task: TaskConfig, case: EvalCase, answer: str = "x") -> Subject:
-    return Subject(task, case, Completion("answered", answer))
+def subject(task: TaskConfig, case: EvalCase, answer: str = "x") -> AnswerToGrade:
+    return AnswerToGrade(task, case, Completion("answered", answer))
 
 
-def test_checks_never_ask_a_model(bench) -> None:
-    [grade] = grade_answer(subject(task(mode="strict_substring"), CASE, '["x"]'), bench())
+def test_checks_never_ask_a_model(context) -> None:
+    [grade] = grade_answer(subject(task(mode="strict_substring"), CASE, '["x"]'), context())
     assert (grade.grader, grade.passed) == ("strict_substring", True)
 
 
-def test_one_valid_finding_passes_a_positive_case(bench) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a", "b", "c"]'), bench("INVALID", "VALID"))
+def test_one_valid_finding_passes_a_positive_case(context) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a", "b", "c"]'), context("INVALID", "VALID"))
     assert (grade.passed, grade.reason) == (True, "finding 2 of 3 is VALID")
 
 
-def test_no_valid_finding_fails_a_positive_case(bench) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), bench("INVALID"))
+def test_no_valid_finding_fails_a_positive_case(context) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), context("INVALID"))
     assert (grade.passed, grade.reason) == (False, "no VALID finding among 1")
 
 
-def test_the_grader_is_not_asked_about_empty_or_negative_answers(bench) -> None:
-    assert grade_answer(subject(MODEL, CASE, "[]"), bench())[0].passed is False
-    assert grade_answer(subject(MODEL, NEGATIVE, "[]"), bench())[0].passed is True
-    assert grade_answer(subject(MODEL, NEGATIVE, "[1]"), bench())[0].passed is False
+def test_the_grader_is_not_asked_about_empty_or_negative_answers(context) -> None:
+    assert grade_answer(subject(MODEL, CASE, "[]"), context())[0].passed is False
+    assert grade_answer(subject(MODEL, NEGATIVE, "[]"), context())[0].passed is True
+    assert grade_answer(subject(MODEL, NEGATIVE, "[1]"), context())[0].passed is False
 
 
 @pytest.mark.parametrize("answer", ["not json", json.dumps(["f"] * (MAX_FINDINGS + 1))])
-def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str, bench) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, answer), bench())
+def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str, context) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, answer), context())
     assert grade.passed is None
     outcome = decide_outcome(subject(MODEL, CASE), [grade])
     assert (outcome.verdict, outcome.error_kind) == ("errored", "ungradable")
 
 
-def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(bench) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), bench("It is VALID because…"))
+def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(context) -> None:
+    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), context("It is VALID because…"))
     assert decide_outcome(subject(MODEL, CASE), [grade]).verdict == "errored"
 
 
-def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(bench) -> None:
+def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(context) -> None:
     whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
-    assert grade_answer(subject(whole, CASE, "x"), bench("VALID"))[0].passed is True
+    assert grade_answer(subject(whole, CASE, "x"), context("VALID"))[0].passed is True
     assert re.search(r"Answer:\n<answer-(\w+)>\nx\n</answer-\1>\n", verdict_prompt(whole, CASE, "x").user)
 
 
 @pytest.mark.parametrize("state", ["empty", "refused", "blocked", "truncated", "malformed"])
 def test_what_is_no_answer_is_errored_by_its_state(state) -> None:
-    outcome = decide_outcome(Subject(MODEL, CASE, Completion(state, "")), [])
+    outcome = decide_outcome(AnswerToGrade(MODEL, CASE, Completion(state, "")), [])
     assert (outcome.verdict, outcome.error_kind) == ("errored", state)
 
 
@@ -122,8 +122,8 @@ RETRIEVAL = TaskConfig(
 QUERY = EvalCase(id="q", inputs={"query": "?"}, expected={"relevant": ["n2"]})
 
 
-def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(bench) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]'), bench())
+def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(context) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]'), context())
     assert [(g.grader, g.passed, g.score) for g in grades] == [
         ("hit_at_1", False, 0.0),
         ("hit_at_3", True, 1.0),
@@ -132,15 +132,15 @@ def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(bench) -> Non
     assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "passed"
 
 
-def test_a_ranking_without_a_relevant_id_fails(bench) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, "[]"), bench())
+def test_a_ranking_without_a_relevant_id_fails(context) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, "[]"), context())
     assert [g.score for g in grades] == [0.0, 0.0, 0.0]
     assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "failed"
 
 
 @pytest.mark.parametrize("answer", ["[1, 2]", "note-1"])
-def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str, bench) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, answer), bench())
+def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str, context) -> None:
+    grades = grade_answer(subject(RETRIEVAL, QUERY, answer), context())
     assert [(g.grader, g.passed) for g in grades] == [("hit_at_1", None), ("hit_at_3", None), ("mrr", None)]
     assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "errored"
 
@@ -157,7 +157,7 @@ def test_graders_without_weight_reach_no_threshold() -> None:
     assert decide_outcome(subject(strict, QUERY), [Grade("a", True, 1.0, weight=0.0)]).verdict == "failed"
 
 
-def test_silence_is_an_answer_where_exactly_that_is_expected(bench) -> None:
+def test_silence_is_an_answer_where_exactly_that_is_expected(context) -> None:
     plain = TaskConfig(name="t", system_prompt="", user_template="{q}")
     for expected, verdict in (("", "passed"), ("something", "errored")):
         case = EvalCase.model_validate(
@@ -168,6 +168,6 @@ def test_silence_is_an_answer_where_exactly_that_is_expected(bench) -> None:
                 "graders": [{"type": "exact_match", "value": expected}],
             }
         )
-        silent = Subject(plain, case, Completion("empty", ""))
-        grades = grade_answer(silent, bench()) if silent.is_answer else []
+        silent = AnswerToGrade(plain, case, Completion("empty", ""))
+        grades = grade_answer(silent, context()) if silent.is_answer else []
         assert decide_outcome(silent, grades).verdict == verdict

@@ -8,8 +8,8 @@ import pytest
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.rubrics import CRITERIA, RUBRICS
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer, grader_models, questions
-from evalq.grading.grader import Subject
+from evalq.grading.grade import grade_answer, grader_calls, grader_models
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.prompts import MAX_CHARACTERS
 from evalq.records import Completion, Grade, Prompt
 
@@ -42,18 +42,20 @@ def task_of(*graders: dict[str, Any], **fields: Any) -> TaskConfig:
     )
 
 
-def subject(grader: dict[str, Any], answer: str = "Italy", case: EvalCase = CASE, **fields: Any) -> Subject:
-    return Subject(task_of(grader, **fields), case, Completion("answered", answer), "judge")
+def subject(
+    grader: dict[str, Any], answer: str = "Italy", case: EvalCase = CASE, **fields: Any
+) -> AnswerToGrade:
+    return AnswerToGrade(task_of(grader, **fields), case, Completion("answered", answer), "judge")
 
 
-def graded(grader: dict[str, Any], bench: Any, *replies: str, answer: str = "Italy") -> Grade:
-    [grade] = grade_answer(subject(grader, answer), bench(*replies))
+def graded(grader: dict[str, Any], context: Any, *replies: str, answer: str = "Italy") -> Grade:
+    [grade] = grade_answer(subject(grader, answer), context(*replies))
     return grade
 
 
 def asked(grader: dict[str, Any], answer: str = "Italy", case: EvalCase = CASE, **fields: Any) -> Prompt:
     one = subject(grader, answer, case, **fields)
-    return next(iter(questions(one.task, case, answer))).prompt
+    return next(iter(grader_calls(one.task, case, answer))).prompt
 
 
 @pytest.mark.parametrize(
@@ -75,22 +77,22 @@ def asked(grader: dict[str, Any], answer: str = "Italy", case: EvalCase = CASE, 
         (BOOLEAN | {"negate": True}, "ANSWER=NO REASON=r", True, 1.0),
     ],
 )
-def test_a_reply_becomes_a_mark(grader, reply: str, passed: bool, score: float, bench) -> None:
-    grade = graded(grader, bench, reply)
+def test_a_reply_becomes_a_mark(grader, reply: str, passed: bool, score: float, context) -> None:
+    grade = graded(grader, context, reply)
     assert (grade.passed, grade.score) == (passed, score)
 
 
 @pytest.mark.parametrize("grader", [VERDICT, RUBRIC, CRITERIA_OF_TWO, CATEGORICAL, BOOLEAN])
 @pytest.mark.parametrize("reply", ["I cannot say.", "VALIDE", "SCORE=9 REASON=r", '{"reason": "r"}'])
-def test_a_reply_in_no_form_is_an_error_of_the_grader(grader, reply: str, bench) -> None:
-    grade = graded(grader, bench, reply)
+def test_a_reply_in_no_form_is_an_error_of_the_grader(grader, reply: str, context) -> None:
+    grade = graded(grader, context, reply)
     assert (grade.passed, grade.score) == (None, None)
     assert grade.reason
 
 
 @pytest.mark.parametrize("grader", [VERDICT, RUBRIC, CRITERIA_OF_TWO, CATEGORICAL, BOOLEAN])
-def test_an_answer_too_long_to_be_read_is_an_error_and_asks_nobody(grader, bench) -> None:
-    grade = graded(grader, bench, answer="x" * (MAX_CHARACTERS + 1))
+def test_an_answer_too_long_to_be_read_is_an_error_and_asks_nobody(grader, context) -> None:
+    grade = graded(grader, context, answer="x" * (MAX_CHARACTERS + 1))
     assert grade.passed is None
     assert "200,001 characters" in grade.reason
 
@@ -108,12 +110,12 @@ def test_an_answer_too_long_to_be_read_is_an_error_and_asks_nobody(grader, bench
         (CATEGORICAL, "CATEGORY=part REASON=no city", "category part: no city"),
     ],
 )
-def test_a_grade_says_why(grader, reply: str, reason: str, bench) -> None:
-    assert graded(grader, bench, reply).reason == reason
+def test_a_grade_says_why(grader, reply: str, reason: str, context) -> None:
+    assert graded(grader, context, reply).reason == reason
 
 
-def test_details_hold_every_score(bench) -> None:
-    grade = graded(CRITERIA_OF_TWO, bench, '{"reason": "r", "scores": {"truth": 5, "style": 2}}')
+def test_details_hold_every_score(context) -> None:
+    grade = graded(CRITERIA_OF_TWO, context, '{"reason": "r", "scores": {"truth": 5, "style": 2}}')
     [member] = grade.details["members"]
     assert (member["scores"], member["value"]) == ({"truth": 5, "style": 2}, 4.25)
 
@@ -244,13 +246,13 @@ def test_every_model_of_a_panel_is_named_and_priced() -> None:
     panel = RUBRIC | {"models": ["a", "b"]}
     one = subject(panel)
     assert list(grader_models(one.task, one.case)) == ["a", "b"]
-    assert [question.model for question in questions(one.task, one.case, "x")] == ["a", "b"]
+    assert [question.model for question in grader_calls(one.task, one.case, "x")] == ["a", "b"]
     single = subject(RUBRIC)
-    assert [question.model for question in questions(single.task, single.case, "x")] == [None]
+    assert [question.model for question in grader_calls(single.task, single.case, "x")] == [None]
 
 
-def test_a_grader_in_a_case_marks_that_case_alone(bench) -> None:
+def test_a_grader_in_a_case_marks_that_case_alone(context) -> None:
     case = EvalCase.model_validate({**CASE.model_dump(), "graders": [BOOLEAN]})
-    one = Subject(task_of(VERDICT), case, Completion("answered", "Italy"))
-    grades = grade_answer(one, bench("VALID", "ANSWER=NO REASON=r"))
+    one = AnswerToGrade(task_of(VERDICT), case, Completion("answered", "Italy"))
+    grades = grade_answer(one, context("VALID", "ANSWER=NO REASON=r"))
     assert [(grade.grader, grade.passed) for grade in grades] == [("verdict", True), ("boolean", False)]

@@ -7,7 +7,7 @@ from answers import grade, passed
 
 from evalq.definitions.definition import ABSENT
 from evalq.errors import UngradableAnswer
-from evalq.grading.compare_json import Difference, StructureOptions, differences, numeric_differences
+from evalq.grading.compare_json import JsonDifference, StructureOptions, differences, numeric_differences
 
 UUID = "7d444840-9dc0-11d1-b245-5ffdce74fad2"
 
@@ -36,8 +36,8 @@ def test_differences_are_placed_and_explained(expected: Any, actual: Any, why: l
 
 
 def test_a_difference_holds_both_values() -> None:
-    assert differences({"a": 1}, {"a": 2}) == [Difference("a", 1, 2, "differs")]
-    assert differences({"a": 1}, {}) == [Difference("a", 1, ABSENT, "is missing")]
+    assert differences({"a": 1}, {"a": 2}) == [JsonDifference("a", 1, 2, "differs")]
+    assert differences({"a": 1}, {}) == [JsonDifference("a", 1, ABSENT, "is missing")]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_nearer_tolerance_goes_before_one_further_up() -> None:
 
 def test_numbers_without_a_tolerance_are_equal() -> None:
     assert numeric_differences({"a": 1, "b": [2]}, {"a": 1.0, "b": [2]}, {}) == []
-    assert numeric_differences([10**400], [1.5], {}) == [Difference("0", 10**400, 1.5, "changed by -inf")]
+    assert numeric_differences([10**400], [1.5], {}) == [JsonDifference("0", 10**400, 1.5, "changed by -inf")]
 
 
 def test_the_nearest_alternative_is_told_of() -> None:

@@ -12,7 +12,7 @@ from evalq.definitions.prompt import about, satisfying_text
 from evalq.definitions.task import TaskConfig
 from evalq.formats.skills.trigger_cases import Skill, choice_case, trigger_case, trigger_task
 from evalq.grading.grade import grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
 
 TASK = trigger_task("t")
@@ -21,7 +21,7 @@ GRADERS: TypeAdapter[list[GraderConfig]] = TypeAdapter(list[GraderConfig])
 
 
 def passes(task: TaskConfig, case: EvalCase, answer: str) -> list[bool | None]:
-    subject = Subject(task, case, Completion("answered", answer))
+    subject = AnswerToGrade(task, case, Completion("answered", answer))
     return [grade.passed for grade in grade_answer(subject, None)]  # type: ignore[arg-type]
 
 

@@ -5,10 +5,17 @@ from typing import Any
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.grading.sandbox.program import Call, CallResult, Program, read_ready, read_results, request_bytes
+from evalq.grading.sandbox.program import (
+    CallResult,
+    FunctionCall,
+    Program,
+    read_ready,
+    read_results,
+    request_bytes,
+)
 
 NONCE = "5" * 32
-PROGRAM = Program("def f(): ...", "f", (Call(),), 2.5)
+PROGRAM = Program("def f(): ...", "f", (FunctionCall(),), 2.5)
 
 
 def seen(said: str | bytes = b"", **more: Any) -> dict[str, Any]:
@@ -27,7 +34,7 @@ def result(said: str | bytes = b"", **more: Any) -> CallResult:
 
 
 def test_the_request_holds_code_arguments_and_limits_behind_its_length() -> None:
-    program = Program("code", "f", (Call((1,), {"a": 2}),), 2.5)
+    program = Program("code", "f", (FunctionCall((1,), {"a": 2}),), 2.5)
     sent = request_bytes(program, isolation="strong", processes=16, is_filtered=True)
     request = json.loads(sent[10:])
     assert int(sent[:10]) == len(sent) - 10

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import Refused
-from evalq.grading.sandbox.availability import Trial, availability, hold_trial, outlook, require_sandbox
-from evalq.grading.sandbox.escape_test import ESCAPES, Finding
+from evalq.grading.sandbox.availability import EscapeTrial, availability, hold_trial, outlook, require_sandbox
+from evalq.grading.sandbox.escape_test import ESCAPES, EscapeResult
 
 
 def fake_bwrap(folder: Path, version: str) -> dict[str, str]:
@@ -60,8 +60,8 @@ def test_where_nothing_can_be_tried_the_trial_says_why() -> None:
 
 
 def test_one_escape_in_one_round_spoils_the_trial() -> None:
-    held = [Finding(escape, True, "", 1) for escape in ESCAPES]
-    assert Trial({1: held}).is_well
-    spoiled = Trial({1: held, 4: [*held[:-1], Finding(ESCAPES[-1], False, "got out", 1)]})
+    held = [EscapeResult(escape, True, "", 1) for escape in ESCAPES]
+    assert EscapeTrial({1: held}).is_well
+    spoiled = EscapeTrial({1: held, 4: [*held[:-1], EscapeResult(ESCAPES[-1], False, "got out", 1)]})
     assert not spoiled.is_well
     assert spoiled.finding == "not contained: forged result (got out)"

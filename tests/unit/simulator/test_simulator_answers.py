@@ -16,7 +16,7 @@ from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
 from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.errors import UngradableAnswer
 from evalq.grading.grade import grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import finding_json, parse_list, read_verdict, verdict_prompt
 from evalq.records import Completion, Prompt
 
@@ -217,7 +217,7 @@ def test_every_model_grader_is_recognised_and_answered_in_its_form(structured: b
 
     for i, case in enumerate(cases):
         for text, passed in ((f"it is a{i}", True), ("it is b", False)):
-            grades = grade_answer(Subject(task, case, Completion("answered", text)), Wire())
+            grades = grade_answer(AnswerToGrade(task, case, Completion("answered", text)), Wire())
             assert [grade.passed for grade in grades] == [passed] * len(GRADERS)
 
 

@@ -12,7 +12,7 @@ from evalq.formats.suite.load import task_of
 from evalq.formats.suite.read import Suite, read_suite
 from evalq.formats.suite.regressions import compared, example_of, output_of
 from evalq.grading.grade import decide_outcome, grade_answer
-from evalq.grading.grader import Subject
+from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
 
 Read = Callable[..., Suite]
@@ -28,7 +28,7 @@ def regression(baseline: Any, comparison: Any, **more: Any) -> dict[str, Any]:
 
 def verdict(suite: Suite, answer: str) -> str:
     (one,) = suite.evals
-    subject = Subject(task_of(suite), one.case, Completion("answered", answer))
+    subject = AnswerToGrade(task_of(suite), one.case, Completion("answered", answer))
     return decide_outcome(subject, grade_answer(subject, _nobody())).verdict
 
 
