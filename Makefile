@@ -12,7 +12,7 @@ ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 80
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
-.PHONY: demo test check faults bench wheel clean bubblewrap
+.PHONY: demo test check faults bench house map wheel clean bubblewrap
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("evalq needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
@@ -59,6 +59,14 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.coverage
 	$(PY) -m benchmarks.sandbox
 	$(PY) -m benchmarks.patterns
+
+# Entries, files, lines and layers of the tree, and the modules one job passes through.
+house: $(STAMP)
+	$(PY) -m benchmarks.house
+
+# Every module with its one sentence.
+map: $(STAMP)
+	@$(PY) -m benchmarks.house --map
 
 wheel: $(STAMP)
 	$(PY) -m pip wheel --quiet --no-deps -w dist .
