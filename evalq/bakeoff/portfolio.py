@@ -88,7 +88,7 @@ def run_in_turn(
     ids: list[int] = []
     left, is_capped = cap_usd, False
     for entry in entries:
-        left = cap_usd - sum((_committed(session.db, each) for each in ids), Decimal(0))
+        left = cap_usd - bakeoffs.committed_usd(session.db, ids)
         if is_capped := entry.plan.estimate_usd > left:
             break
         ids.append(start(session, entry.plan, cap_usd=left, root=root))
@@ -115,12 +115,6 @@ def next_commands(results: Sequence[BakeOffResult], entries: Sequence[Entry]) ->
     if len(results) > 1:
         commands.append(f"evalq frontier {','.join(str(result.id) for result in results)}")
     return commands
-
-
-def _committed(db: Database, bakeoff_id: int) -> Decimal:
-    """Spent, or set aside for a call nobody has accounted for."""
-    row = bakeoffs.get(db, bakeoff_id)
-    return row.spent_usd + row.reserved_usd
 
 
 def _result(

@@ -106,6 +106,12 @@ def get(db: Database, bakeoff_id: int) -> BakeOffRow:
     return BakeOffRow(**row)
 
 
+def committed_usd(db: Database, bakeoff_ids: Sequence[int]) -> Decimal:
+    """Dollars these bake-offs have spent or still hold in reservations."""
+    rows = [get(db, bakeoff_id) for bakeoff_id in bakeoff_ids]
+    return sum((row.spent_usd + row.reserved_usd for row in rows), Decimal(0))
+
+
 def is_name(text: str) -> bool:
     """True for what names a bake-off: a number, `last` or `@-N`."""
     return text == "last" or text.removeprefix("@-").isdecimal()

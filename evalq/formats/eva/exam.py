@@ -203,7 +203,7 @@ def run_parts(
     """Run one bake-off after the other, each with what is left of the cap; None from `watch` ends it."""
     results: list[BakeOffResult] = []
     for part in parts:
-        left = cap_usd - sum((_committed(session.db, result.id) for result in results), Decimal(0))
+        left = cap_usd - bakeoffs.committed_usd(session.db, [result.id for result in results])
         if part.plan.estimate_usd > left:
             return Ended(results, is_capped=True)
         bakeoff_id = start(session, part.plan, cap_usd=left, root=root, run_type=RUN_TYPE)
@@ -214,11 +214,6 @@ def run_parts(
         if result.state != "concluded":
             return Ended(results, is_capped=result.state == "capped")
     return Ended(results)
-
-
-def _committed(db: Database, bakeoff_id: int) -> Decimal:
-    row = bakeoffs.get(db, bakeoff_id)
-    return row.spent_usd + row.reserved_usd
 
 
 def read_result(

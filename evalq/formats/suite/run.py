@@ -77,7 +77,9 @@ def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[Sui
     queue = [(part, part.plan, 0) for part in parts]
     while queue:
         for part, plan, attempt in queue:
-            left = fleet.cap_usd - committed(fleet.session.db, [one.bakeoff_id for one in rounds])
+            left = fleet.cap_usd - bakeoffs.committed_usd(
+                fleet.session.db, [one.bakeoff_id for one in rounds]
+            )
             if fleet.is_over() or plan.estimate_usd > left:
                 return Rounds(tuple(rounds), is_capped=not fleet.is_over(), is_stopped=fleet.is_over())
             bakeoff_id = start(
@@ -94,12 +96,6 @@ def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[Sui
         attempt = queue[0][2] + 1
         queue = list(_again(fleet.session.db, parts, rounds, attempt=attempt, retries_of=retries_of))
     return Rounds(tuple(rounds))
-
-
-def committed(db: Database, ids: Sequence[int]) -> Decimal:
-    """Dollars spent, or set aside for calls nobody has accounted for."""
-    rows = [bakeoffs.get(db, one) for one in ids]
-    return sum((row.spent_usd + row.reserved_usd for row in rows), Decimal(0))
 
 
 def _again(
@@ -290,7 +286,7 @@ def run(fleet: Fleet, asked: Asked, *, started: datetime) -> tuple[SuiteRun, Rou
     rounds = run_rounds(fleet, asked.parts, retries_of=lambda one: retries_of(asked.suite, one))
     db = fleet.session.db
     judges = outcomes_by_judge(db, asked.found, rounds.rounds)
-    spent = committed(db, rounds.ids)
+    spent = bakeoffs.committed_usd(db, rounds.ids)
     return (
         SuiteRun(
             asked.suite.name,
