@@ -33,7 +33,7 @@ def baseline() -> None:
 
 @baseline.command("capture")
 @_FILE
-@suite_options.asking
+@suite_options.answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option("--version", help="What the outputs are of: a version, a commit.")
 @options.max_cost
@@ -47,19 +47,19 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     folder. Exit code 3 says that some evals gave no output.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import watched_fleet
+    from evalq.cli.suite import watched_runner
     from evalq.engines.session import open_session
     from evalq.formats.suite.open import capture as run_capture
     from evalq.formats.suite.open import plan_capture
 
-    opened, wish = suite_options.open_suite_of(path, how, only="regression")
+    opened, run_options = suite_options.load_suite_with_options(path, how, only="regression")
     settings = load_settings(Path.cwd(), options.environ())
-    planned = plan_capture(opened, wish, settings=settings)
+    planned = plan_capture(opened, run_options, settings=settings)
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     refuse_total_over_cap([part.plan for part in planned.parts], cap_usd)
     with (
         open_session(settings, fleet=True) as session,
-        watched_fleet(session, cap_usd, how["display"]) as fleet,
+        watched_runner(session, cap_usd, how["display"]) as fleet,
     ):
         found = run_capture(fleet, opened, planned, version=version, now=datetime.now(UTC))
     _show_captured(found, as_json=as_json)
@@ -97,7 +97,7 @@ def show(path: Path, eval_id: str | None, as_json: bool) -> int:
 
 @baseline.command("compare")
 @_FILE
-@suite_options.asking
+@suite_options.answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option(
     "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
@@ -112,19 +112,19 @@ def compare(path: Path, **how: Any) -> int:
     Exit code 1 says that something got worse, 3 that it could not be told.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import run_asked
+    from evalq.cli.suite import run_plan
     from evalq.engines.session import open_session
     from evalq.formats.suite import baselines
     from evalq.formats.suite.open import plan_suite
     from evalq.formats.suite.run import exit_code
 
-    opened, wish = suite_options.open_suite_of(path, how, only="regression")
+    opened, run_options = suite_options.load_suite_with_options(path, how, only="regression")
     settings = load_settings(Path.cwd(), options.environ())
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     with open_session(settings, fleet=True) as session:
-        asked = plan_suite(opened, wish, settings=settings, db=session.db, inline=how["inline"])
+        asked = plan_suite(opened, run_options, settings=settings, db=session.db, inline=how["inline"])
         refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-        done, rounds = run_asked(session, asked, cap_usd, how["display"])
+        done, rounds = run_plan(session, asked, cap_usd, how["display"])
         baselines.note(session.db, asked.suite, asked.evals, done.judges)
         known = baselines.known(asked.suite, session.db)
     _show_compared(asked.suite, done, known, as_json=how["as_json"])

@@ -16,7 +16,7 @@ from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.engines.session import Session
-    from evalq.formats.suite.gate_check import Demand, Gated
+    from evalq.formats.suite.gate_check import Demand, GatedJudge
     from evalq.formats.suite.gates import GateForm
 
 SCHEMA = "evalq.gate/1"
@@ -27,7 +27,7 @@ class _Ended:
     """A gate that was run: what came of it, and the files that were written."""
 
     title: str
-    found: "list[Gated]"
+    found: "list[GatedJudge]"
     document: dict[str, Any]
     blocking: bool
     written: tuple[Path, ...] = ()
@@ -57,8 +57,8 @@ class _Ended:
 @click.option(
     "--report", type=click.Path(path_type=Path), help="Write the phase report here, whatever it says."
 )
-@suite_options.filters
-@suite_options.asking
+@suite_options.filter_options
+@suite_options.answer_options
 @options.max_cost
 @options.allow_unpriced
 @click.option("--json", "as_json", is_flag=True, help="The evalq.gate/1 document on stdout.")
@@ -149,15 +149,15 @@ def _opened(form: "GateForm", how: dict[str, Any]) -> Any:
         "difficulty": how["difficulty"] or tuple(own.difficulty),
         "grader_type": how["grader_type"] or own.grader_type,
     }
-    found, wish = suite_options.open_suite_of(form.suite, asked)
+    found, run_options = suite_options.load_suite_with_options(form.suite, asked)
     wanted = _demands(form, found.suite, how)
-    samples = how["samples"] or samples_for(wanted, wish.samples)
-    return found, replace(wish, samples=samples), wanted
+    samples = how["samples"] or samples_for(wanted, run_options.samples)
+    return found, replace(run_options, samples=samples), wanted
 
 
 def _run(session: "Session", form: "GateForm", opened: Any, how: dict[str, Any], *, beside: Path) -> _Ended:
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import run_asked
+    from evalq.cli.suite import run_plan
     from evalq.formats.suite import baselines
     from evalq.formats.suite.gate_check import gate_report
     from evalq.formats.suite.metrics import read_metric
@@ -165,13 +165,13 @@ def _run(session: "Session", form: "GateForm", opened: Any, how: dict[str, Any],
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
 
-    found, wish, wanted = opened
+    found, run_options, wanted = opened
     cap_usd: Decimal = (
         how["max_cost_usd"] if how["max_cost_usd"] is not None else session.settings.max_cost_usd
     )
-    asked = plan_suite(found, wish, settings=session.settings, db=session.db)
+    asked = plan_suite(found, run_options, settings=session.settings, db=session.db)
     refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-    done, _ = run_asked(session, asked, cap_usd, how["display"])
+    done, _ = run_plan(session, asked, cap_usd, how["display"])
     baselines.note(session.db, asked.suite, asked.evals, done.judges)
     document = report_of(replace(done, ks=tuple(read_metric(one.key).k for one in wanted)))
     folder = results_folder(asked.suite, Path.cwd())
@@ -211,9 +211,9 @@ def _plain(phase: str) -> str:
 
 
 def _demands(form: "GateForm | None", suite: Any, how: dict[str, Any]) -> "list[Demand]":
-    from evalq.formats.suite.gate_check import demanded, read_given
+    from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
 
-    return demanded(form, suite, context=how["context"], given=read_given(how["given"]))
+    return collect_demands(form, suite, context=how["context"], given=parse_thresholds(how["given"]))
 
 
 def _show(ended: list[_Ended], how: dict[str, Any]) -> int:

@@ -15,21 +15,21 @@ from evalq.cli import options
 from evalq.cli.options import first_interrupt, json_text
 from evalq.cli.progress import Screen, watch_to_end
 from evalq.engines.session import Session
-from evalq.formats.suite.run import Fleet
+from evalq.formats.suite.run import SuiteRunner
 from evalq.results import BakeOffResult
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.formats.suite.open import Choice, Opened
+    from evalq.formats.suite.open import LoadedSuite, SuiteChoice
     from evalq.formats.suite.outcomes import SuiteRun
-    from evalq.formats.suite.plan import Wish
+    from evalq.formats.suite.plan import SuiteRunOptions
     from evalq.formats.suite.read import Suite
-    from evalq.formats.suite.run import Asked, Rounds
+    from evalq.formats.suite.run import Rounds, SuitePlan
     from evalq.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_FILTERS = (
+_FILTER_OPTIONS = (
     click.option("--category", multiple=True, help="Only capability or regression evals, or a category's."),
     click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either."),
     click.option("--difficulty", multiple=True, help="Only evals of this difficulty."),
@@ -40,7 +40,7 @@ _FILTERS = (
         "stand-in under overrides.",
     ),
 )
-_ASKING = (
+_ANSWER_OPTIONS = (
     click.option(
         "--judges", default="", help="Judges by name, separated by commas; default: the suite's own."
     ),
@@ -57,37 +57,39 @@ _ASKING = (
 )
 
 
-def filters(command: _Command) -> _Command:
+def filter_options(command: _Command) -> _Command:
     """--category, --tag, --difficulty, --grader-type."""
-    for option in reversed(_FILTERS):
+    for option in reversed(_FILTER_OPTIONS):
         command = option(command)
     return command
 
 
-def asking(command: _Command) -> _Command:
+def answer_options(command: _Command) -> _Command:
     """--judges, --grader-model, --samples, --seed, --var."""
-    for option in reversed(_ASKING):
+    for option in reversed(_ANSWER_OPTIONS):
         command = option(command)
     return command
 
 
-def open_suite_of(path: Path, how: dict[str, Any], *, only: str | None = None) -> "tuple[Opened, Wish]":
+def load_suite_with_options(
+    path: Path, how: dict[str, Any], *, only: str | None = None
+) -> "tuple[LoadedSuite, SuiteRunOptions]":
     """The suite a command names, with who answers it; `only` one type of eval where the command says so."""
-    from evalq.formats.suite.open import open_suite, refuse_unfilled
-    from evalq.formats.suite.plan import Wish
+    from evalq.formats.suite.open import load_suite, refuse_unfilled
+    from evalq.formats.suite.plan import SuiteRunOptions
     from evalq.keys import environment_with_keys
     from evalq.settings import load_settings
 
-    choice = chosen(how, only=only)
+    choice = read_choice(how, only=only)
     settings = load_settings(Path.cwd(), options.environ())
-    found = open_suite(path, choice, settings=settings, environ=environment_with_keys(os.environ))
+    found = load_suite(path, choice, settings=settings, environ=environment_with_keys(os.environ))
     refuse_unfilled(found, settings)
     _say_whose_variables(found, choice, settings)
     samples = how["samples"] or found.suite.config.samples or 1
-    return found, Wish(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
+    return found, SuiteRunOptions(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
 
 
-def _say_whose_variables(opened: "Opened", choice: "Choice", settings: "Settings") -> None:
+def _say_whose_variables(opened: "LoadedSuite", choice: "SuiteChoice", settings: "Settings") -> None:
     """A fleet that runs already has its own environment: what is given here does not reach it."""
     from evalq.engines import describe
     from evalq.settings import data_dir
@@ -101,25 +103,25 @@ def _say_whose_variables(opened: "Opened", choice: "Choice", settings: "Settings
         click.echo(f"warning: --var {name} does not reach a fleet that is running; {remedy}", err=True)
 
 
-def chosen(how: dict[str, Any], *, only: str | None = None) -> "Choice":
+def read_choice(how: dict[str, Any], *, only: str | None = None) -> "SuiteChoice":
     """What the options ask for; the values of placeholders are handed on to a fleet of our own."""
     from evalq.definitions.template import variable_of
-    from evalq.formats.suite.open import Choice, read_given
+    from evalq.formats.suite.open import SuiteChoice, parse_variables
     from evalq.formats.suite.plan import Filters
 
-    given = read_given(how["variables"])
+    given = parse_variables(how["variables"])
     os.environ.update({variable_of(name): value for name, value in given.items()})
     categories = (only,) if only else tuple(how.get("category", ()))
     wanted = Filters(
         categories, tuple(how.get("tag", ())), tuple(how.get("difficulty", ())), how.get("grader_type")
     )
-    return Choice(wanted, tuple(options.names(how["judges"])), given)
+    return SuiteChoice(wanted, tuple(options.names(how["judges"])), given)
 
 
 @contextmanager
-def watched_fleet(
+def watched_runner(
     session: Session, cap_usd: Decimal, display: Any, *, limit_s: float | None = None
-) -> Iterator[Fleet]:
+) -> Iterator[SuiteRunner]:
     """A fleet for one suite. When its time is over, what runs is paused and the rest is not started.
 
     After a Ctrl-C the block ends with click's Abort, exit code 130.
@@ -133,7 +135,7 @@ def watched_fleet(
             return interrupt() or (deadline is not None and time.monotonic() >= deadline)
 
         watch = _watcher(session, screen, is_over, started)
-        yield Fleet(session, cap_usd, project_root(Path.cwd()), watch, is_over)
+        yield SuiteRunner(session, cap_usd, project_root(Path.cwd()), watch, is_over)
     if interrupt():
         click.echo("stopped: no more is spent, every answer paid for is stored", err=True)
         for bakeoff_id in started[-1:]:
@@ -170,8 +172,8 @@ def schema() -> int:
 
 @suite.command("run")
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@filters
-@asking
+@filter_options
+@answer_options
 @click.option(
     "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
 )
@@ -191,28 +193,32 @@ def run(path: Path, **how: Any) -> int:
     the suite says. The report goes to results/DATE/run-HHMMSS as JSON, Markdown and HTML. Exit code 1 says
     that an eval failed, 3 that some have no verdict.
     """
-    opened, wish = open_suite_of(path, how)
+    opened, run_options = load_suite_with_options(path, how)
     settings = load_settings(Path.cwd(), options.environ())
     cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
     if how["dry_run"]:
-        _preflight(_planned(opened, wish, None, inline=how["inline"]), cap_usd)
+        _preflight(_planned(opened, run_options, None, inline=how["inline"]), cap_usd)
         return 0
     from evalq.engines.session import open_session
 
     with open_session(settings, fleet=True) as session:
-        asked = _planned(opened, wish, session, inline=how["inline"])
+        asked = _planned(opened, run_options, session, inline=how["inline"])
         _preflight(asked, cap_usd)
         return _run(session, asked, cap_usd, how)
 
 
-def _planned(opened: "Opened", wish: "Wish", session: "Session | None", *, inline: bool) -> "Asked":
+def _planned(
+    opened: "LoadedSuite", run_options: "SuiteRunOptions", session: "Session | None", *, inline: bool
+) -> "SuitePlan":
     from evalq.formats.suite.open import plan_suite
 
     settings = load_settings(Path.cwd(), options.environ())
-    return plan_suite(opened, wish, settings=settings, db=session.db if session else None, inline=inline)
+    return plan_suite(
+        opened, run_options, settings=settings, db=session.db if session else None, inline=inline
+    )
 
 
-def _preflight(asked: "Asked", cap_usd: Decimal) -> None:
+def _preflight(asked: "SuitePlan", cap_usd: Decimal) -> None:
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.bakeoff import preflight
 
@@ -225,25 +231,25 @@ def _preflight(asked: "Asked", cap_usd: Decimal) -> None:
     refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
 
 
-def _run(session: "Session", asked: "Asked", cap_usd: Decimal, how: dict[str, Any]) -> int:
+def _run(session: "Session", asked: "SuitePlan", cap_usd: Decimal, how: dict[str, Any]) -> int:
     from evalq.formats.suite import baselines
     from evalq.formats.suite.run import exit_code
 
-    done, rounds = run_asked(session, asked, cap_usd, how["display"])
+    done, rounds = run_plan(session, asked, cap_usd, how["display"])
     baselines.note(session.db, asked.suite, asked.evals, done.judges)
     code = exit_code(done.judges, rounds)
     show_report(session, asked.suite, done, how)
     return code
 
 
-def run_asked(
-    session: "Session", asked: "Asked", cap_usd: Decimal, display: Any
+def run_plan(
+    session: "Session", asked: "SuitePlan", cap_usd: Decimal, display: Any
 ) -> "tuple[SuiteRun, Rounds]":
     """Run a suite on the fleet, watched on the screen, within its own time limit."""
     from evalq.formats.suite.run import run as run_suite
 
     limit_s = asked.suite.config.timeout_global
-    with watched_fleet(session, cap_usd, display, limit_s=limit_s) as fleet:
+    with watched_runner(session, cap_usd, display, limit_s=limit_s) as fleet:
         return run_suite(fleet, asked, started=datetime.now(UTC))
 
 

@@ -22,7 +22,7 @@ BASE_URLS = ("api_base_url", "base_url")
 
 
 @dataclass(frozen=True)
-class Respondent:
+class Assignment:
     """A judge and the evals it answers."""
 
     judge: JudgeConfig
@@ -36,14 +36,14 @@ class Respondent:
         return self.judge.name if self.is_named else SYSTEM
 
 
-def respondents(
+def assign_judges(
     suite: Suite,
     evals: Sequence[SuiteEval],
     named: Sequence[str],
     *,
     settings: Settings,
     values: Mapping[str, str],
-) -> list[Respondent]:
+) -> list[Assignment]:
     """The judges named answer what is asked in words, the tested system what is requested of it.
 
     Requests whose base URL nobody knows go to the judges too, if those are simulations. InputError, placed,
@@ -68,7 +68,7 @@ def respondents(
     known = {*settings.judges, *order}
     ranked = sorted(found.values(), key=lambda pair: pair[0].name not in order)
     return [
-        Respondent(
+        Assignment(
             _with_variables(judge, theirs),
             tuple(theirs),
             is_system=_is_system(judge),

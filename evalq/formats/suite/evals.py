@@ -2,13 +2,15 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from evalq.definitions.definition import split_remedy
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import GraderConfig
 from evalq.definitions.located import Located
@@ -25,7 +27,7 @@ from evalq.formats.suite.forms import (
 )
 from evalq.formats.suite.graders import as_text, graders_of, types_of
 from evalq.formats.suite.library import Library
-from evalq.formats.suite.requests import Request, read_request
+from evalq.formats.suite.requests import SystemRequest, read_request
 
 Read = Callable[[str], str]
 """The text of a file by its written path."""
@@ -118,7 +120,7 @@ TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True)
-class Setting:
+class EvalContext:
     """What surrounds an eval: the shared definitions, how its files are read, and what its file presets."""
 
     library: Library
@@ -130,11 +132,11 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Source:
+class EvalSource:
     """Where an eval is written and what surrounds it: enough to make its case anew."""
 
     located: Located
-    setting: Setting
+    setting: EvalContext
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,10 @@ class SuiteEval:
     eval_type: EvalType
     grader_types: tuple[str, ...]
     place: Place
-    request: Request | None = None
+    request: SystemRequest | None = None
     base_url: str | None = None
     regression: RegressionForm | None = None
-    source: Source | None = field(default=None, repr=False)
+    source: EvalSource | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -169,11 +171,11 @@ class SuiteEval:
         return replace(self, grader_types=types)
 
 
-def capability(located: Located, form: CapabilityForm, setting: Setting) -> SuiteEval:
-    """A capability eval; InputError, placed, for what in it has no meaning."""
-    with placed(located, "input"):
+def build_capability_eval(located: Located, form: CapabilityForm, setting: EvalContext) -> SuiteEval:
+    """Build a capability eval; raise InputError with file and line for invalid parts."""
+    with errors_at(located, "input"):
         request, base_url, prompt = _asked(form, setting)
-    with placed(located, "graders"):
+    with errors_at(located, "graders"):
         graders = graders_of(form.graders, form.expected, setting.library)
     made = EvalCase(
         id=form.id,
@@ -192,11 +194,11 @@ def capability(located: Located, form: CapabilityForm, setting: Setting) -> Suit
         place,
         request,
         base_url or setting.base_url,
-        source=Source(located, setting),
+        source=EvalSource(located, setting),
     )
 
 
-def _asked(form: CapabilityForm, setting: Setting) -> tuple[Request | None, str | None, str]:
+def _asked(form: CapabilityForm, setting: EvalContext) -> tuple[SystemRequest | None, str | None, str]:
     title = form.description or form.name or form.id
     if form.input.type != "api_call":
         return None, None, prompt_of(form.input, title, setting.read)
@@ -222,7 +224,7 @@ def expectation(form: ExpectedForm | None) -> dict[str, Any] | None:
 
 
 def metadata_of(
-    form: CapabilityForm | RegressionForm, eval_type: EvalType, setting: Setting, types: list[str]
+    form: CapabilityForm | RegressionForm, eval_type: EvalType, setting: EvalContext, types: list[str]
 ) -> dict[str, Any]:
     """What is known of an eval beside its content; what nobody wrote is left out."""
     own = form.metadata
@@ -239,7 +241,7 @@ def metadata_of(
     return {key: value for key, value in known.items() if value not in (None, "", [])}
 
 
-def time_limit(own: MetadataForm, setting: Setting) -> list[dict[str, Any]]:
+def time_limit(own: MetadataForm, setting: EvalContext) -> list[dict[str, Any]]:
     """The grader that fails an answer that took longer than the eval allows."""
     seconds = own.timeout_seconds or setting.timeout_seconds
     if seconds is None:
@@ -271,20 +273,13 @@ def _grader_problem(located: Located, one: Mapping[str, Any], error: dict[str, A
     return located.problem(("graders",), f"{where}: {message}", remedy or "see docs/formats.md")
 
 
-class placed:  # noqa: N801 - reads as a word: `with placed(located, "input"):`
-    """Gives a ValueError raised inside the place of what was being read."""
-
-    def __init__(self, located: Located, *loc: str) -> None:
-        self._located = located
-        self._loc = loc
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
-        if isinstance(exc, ValueError):
-            message, _, remedy = str(exc).partition("; ")
-            raise InputError(self._located.problem(self._loc, message, remedy)) from None
+@contextmanager
+def errors_at(located: Located, *loc: str) -> Iterator[None]:
+    """Turn a ValueError of the block into an InputError at this place of the file."""
+    try:
+        yield
+    except ValueError as exc:
+        raise InputError(located.problem(loc, *split_remedy(str(exc)))) from None
 
 
 def grader_forms(value: Any, library: Library) -> list[Any]:

@@ -19,7 +19,7 @@ from evalq.results import plain
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 
-Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INFO"]
+GateStatus = Literal["PASS", "FAIL", "INCONCLUSIVE", "INFO"]
 """INFO: shown, nothing demanded."""
 
 
@@ -33,13 +33,13 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Check:
+class MetricCheck:
     """A metric as it is, and as it should be."""
 
     demand: Demand
     value: float | None
     interval: tuple[float, float] | None
-    status: Status
+    status: GateStatus
     strict: bool = False
 
     def document(self) -> dict[str, Any]:
@@ -56,15 +56,15 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Gated:
+class GatedJudge:
     """One judge's report held against what is demanded."""
 
     judge: str
-    checks: tuple[Check, ...]
+    checks: tuple[MetricCheck, ...]
     report: Mapping[str, Any]
 
     @property
-    def verdict(self) -> Status:
+    def verdict(self) -> GateStatus:
         """FAIL by one metric; PASS only if every one passes and no eval is without a verdict."""
         statuses = [check.status for check in self.checks]
         if "FAIL" in statuses:
@@ -76,33 +76,35 @@ class Gated:
 
 def gate_report(
     document: Mapping[str, Any], demands: Sequence[Demand], *, strict: bool = False
-) -> list[Gated]:
+) -> list[GatedJudge]:
     """Every judge of a report held against the demands."""
     report = document["eval_report"]
     judges = report.get("judges") or [{**report, "judge": report["metadata"]["environment"]["model"]}]
     return [
-        Gated(str(one.get("judge", "")), tuple(_check(demand, one, strict=strict) for demand in demands), one)
+        GatedJudge(
+            str(one.get("judge", "")), tuple(_check(demand, one, strict=strict) for demand in demands), one
+        )
         for one in judges
     ]
 
 
-def verdict_of(found: Sequence[Gated]) -> Status:
+def verdict_of(found: Sequence[GatedJudge]) -> GateStatus:
     """The worst of several."""
-    order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
+    order: tuple[GateStatus, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
     return next((status for status in order if any(one.verdict == status for one in found)), "INFO")
 
 
-def _check(demand: Demand, report: Mapping[str, Any], *, strict: bool) -> Check:
+def _check(demand: Demand, report: Mapping[str, Any], *, strict: bool) -> MetricCheck:
     section = report["summary"] if demand.key == "pass_rate" else report["metrics"]
     value = section.get(demand.key)
     ends = section.get(f"{demand.key}_ci")
     interval = (float(ends[0]), float(ends[1])) if ends else None
-    return Check(demand, value, interval, _status(demand, value, interval, strict=strict), strict)
+    return MetricCheck(demand, value, interval, _status(demand, value, interval, strict=strict), strict)
 
 
 def _status(
     demand: Demand, value: float | None, interval: tuple[float, float] | None, *, strict: bool
-) -> Status:
+) -> GateStatus:
     if demand.threshold is None:
         return "INFO"
     decisive = (interval[0] if interval else None) if strict else value
@@ -112,7 +114,7 @@ def _status(
     return "PASS" if round(decisive, 9) >= demand.threshold else "FAIL"
 
 
-def demanded(
+def collect_demands(
     form: GateForm | None,
     suite: Suite | None,
     *,
@@ -150,7 +152,7 @@ def samples_for(wanted: Sequence[Demand], k: int = 1) -> int:
     return max((k, *(metric.samples for metric in metrics)))
 
 
-def read_given(pairs: Sequence[str]) -> dict[str, float]:
+def parse_thresholds(pairs: Sequence[str]) -> dict[str, float]:
     """`metric=share` pairs of the command line."""
     found = {}
     for pair in pairs:
@@ -187,7 +189,7 @@ def run_of_bakeoff(db: Database, bakeoff_id: int, ks: Sequence[int]) -> SuiteRun
 _LONGEST = 200
 
 
-def render_phase(found: Sequence[Gated], *, title: str = "") -> str:
+def render_phase(found: Sequence[GatedJudge], *, title: str = "") -> str:
     """The report; one section for each judge where there are several."""
     parts = [f"## Phase Completion Report{f': {inline(title)}' if title else ''}", "### Eval Results"]
     for one in found:
@@ -201,7 +203,7 @@ def render_phase(found: Sequence[Gated], *, title: str = "") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(checks: Sequence[Check]) -> str:
+def _table(checks: Sequence[MetricCheck]) -> str:
     rows = [
         f"| {check.demand.label} | {share(check.value, check.interval)} | "
         f"{share(check.demand.threshold)} | {_said(check)} |"
@@ -212,7 +214,7 @@ def _table(checks: Sequence[Check]) -> str:
     )
 
 
-def _said(check: Check) -> str:
+def _said(check: MetricCheck) -> str:
     return NOTHING if check.status == "INFO" else check.status
 
 

@@ -11,34 +11,41 @@ from evalq.definitions.judge import HttpJudge
 from evalq.definitions.template import read_variables, variable_of
 from evalq.errors import InputError, Problem
 from evalq.formats.suite import baselines
-from evalq.formats.suite.answering import Respondent, respondents
+from evalq.formats.suite.answering import Assignment, assign_judges
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.load import refuse_unfit
 from evalq.formats.suite.outcomes import EvalOutcome
-from evalq.formats.suite.plan import Filters, Planned, Wish, choose, plan_parts, refuse_nothing
+from evalq.formats.suite.plan import (
+    Filters,
+    PlannedBakeOffs,
+    SuiteRunOptions,
+    choose,
+    plan_parts,
+    refuse_nothing,
+)
 from evalq.formats.suite.read import Suite, read_suite
 from evalq.formats.suite.regressions import output_of
 from evalq.formats.suite.report_files import results_folder
-from evalq.formats.suite.run import Asked, Fleet, Rounds, outcomes_by_judge, run_rounds
+from evalq.formats.suite.run import Rounds, SuitePlan, SuiteRunner, outcomes_by_judge, run_rounds
 from evalq.settings import Settings
 from evalq.store.baselines import Baseline
 from evalq.store.database import Database
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedSuite:
     """A suite with who answers which of its evals; nothing is priced yet."""
 
     suite: Suite
     evals: tuple[SuiteEval, ...]
-    found: tuple[Respondent, ...]
+    found: tuple[Assignment, ...]
     results: Path
     unfilled: tuple[str, ...] = ()
     """Variables that fill its requests and that nobody here has set: the fleet may have them."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class SuiteChoice:
     """What of a suite is wanted, and from whom; `given` are the placeholders' values."""
 
     filters: Filters
@@ -46,7 +53,9 @@ class Choice:
     given: Mapping[str, str]
 
 
-def open_suite(path: Path, choice: Choice, *, settings: Settings, environ: Mapping[str, str]) -> Opened:
+def load_suite(
+    path: Path, choice: SuiteChoice, *, settings: Settings, environ: Mapping[str, str]
+) -> LoadedSuite:
     """Read and check a suite and find who answers it; every problem is reported before anything is spent.
 
     Only values given by hand are filled into prompts: what the environment holds may be a secret.
@@ -55,7 +64,7 @@ def open_suite(path: Path, choice: Choice, *, settings: Settings, environ: Mappi
     refuse_unfit(suite)
     evals = choose(suite, choice.filters)
     values = read_variables(choice.given, environ)
-    found = respondents(suite, evals, choice.judges, settings=settings, values=values)
+    found = assign_judges(suite, evals, choice.judges, settings=settings, values=values)
     unfilled = [
         variable
         for one in found
@@ -64,10 +73,10 @@ def open_suite(path: Path, choice: Choice, *, settings: Settings, environ: Mappi
         if name not in values and not environ.get(variable)
     ]
     folder = results_folder(suite, Path.cwd())
-    return Opened(suite, evals, tuple(found), folder, tuple(dict.fromkeys(unfilled)))
+    return LoadedSuite(suite, evals, tuple(found), folder, tuple(dict.fromkeys(unfilled)))
 
 
-def refuse_unfilled(opened: Opened, settings: Settings) -> None:
+def refuse_unfilled(opened: LoadedSuite, settings: Settings) -> None:
     """InputError for variables that are set nowhere: a fleet of our own has what we have."""
     if opened.unfilled and not settings.database_url:
         raise InputError(
@@ -83,16 +92,21 @@ def refuse_unfilled(opened: Opened, settings: Settings) -> None:
 
 
 def plan_suite(
-    opened: Opened, wish: Wish, *, settings: Settings, db: Database | None, inline: bool = False
-) -> Asked:
+    opened: LoadedSuite,
+    options: SuiteRunOptions,
+    *,
+    settings: Settings,
+    db: Database | None,
+    inline: bool = False,
+) -> SuitePlan:
     """The bake-offs the suite takes, with the baselines known here."""
     known = baselines.known(opened.suite, db, inline=inline)
-    planned = plan_parts(opened.suite, opened.found, wish, settings=settings, baseline_of=known.of)
+    planned = plan_parts(opened.suite, opened.found, options, settings=settings, baseline_of=known.of)
     refuse_nothing(planned, opened.suite)
-    return Asked(opened.suite, opened.evals, opened.found, planned, wish.samples)
+    return SuitePlan(opened.suite, opened.evals, opened.found, planned, options.samples)
 
 
-def read_given(pairs: tuple[str, ...]) -> dict[str, str]:
+def parse_variables(pairs: tuple[str, ...]) -> dict[str, str]:
     """`name=value` pairs of the command line."""
     found = {}
     for pair in pairs:
@@ -119,16 +133,16 @@ class Captured:
     rounds: Rounds
 
 
-def plan_capture(opened: Opened, wish: Wish, *, settings: Settings) -> Planned:
+def plan_capture(opened: LoadedSuite, options: SuiteRunOptions, *, settings: Settings) -> PlannedBakeOffs:
     """The bake-offs that run every regression once; any answer will do."""
     asked = [replace(one, evals=tuple(_unmarked(each) for each in one.evals)) for one in opened.found]
     return plan_parts(
-        opened.suite, asked, replace(wish, samples=1), settings=settings, baseline_of=lambda *_: None
+        opened.suite, asked, replace(options, samples=1), settings=settings, baseline_of=lambda *_: None
     )
 
 
 def capture(
-    fleet: Fleet, opened: Opened, planned: Planned, *, version: str | None, now: datetime
+    fleet: SuiteRunner, opened: LoadedSuite, planned: PlannedBakeOffs, *, version: str | None, now: datetime
 ) -> Captured:
     """Run the regressions and keep what they say, in Postgres and in the suite's folder."""
     rounds = run_rounds(fleet, planned.parts, retries_of=lambda _: 0)
@@ -149,14 +163,14 @@ def _unmarked(one: SuiteEval) -> SuiteEval:
     return one.with_case(graders=[_ANYTHING])
 
 
-def _outcomes(fleet: Fleet, one: Respondent, rounds: Rounds) -> Sequence[EvalOutcome]:
+def _outcomes(fleet: SuiteRunner, one: Assignment, rounds: Rounds) -> Sequence[EvalOutcome]:
     (found,) = outcomes_by_judge(fleet.session.db, [one], rounds.rounds)
     return found.evals
 
 
 def _baseline(
     suite: Suite,
-    who: Respondent,
+    who: Assignment,
     one: SuiteEval,
     outcome: EvalOutcome,
     *,

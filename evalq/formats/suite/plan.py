@@ -10,13 +10,13 @@ from evalq.definitions.graders import GraderConfig, Human
 from evalq.definitions.graders.model import ModelGrader
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import InputError, Problem
-from evalq.formats.suite.answering import Respondent
+from evalq.formats.suite.answering import Assignment
 from evalq.formats.suite.evals import TIMEOUT, SuiteEval, checked_graders
 from evalq.formats.suite.forms import ExpectedForm, GraderForm
 from evalq.formats.suite.graders import graders_of
 from evalq.formats.suite.load import imported_of
 from evalq.formats.suite.read import Suite
-from evalq.formats.suite.regressions import compared
+from evalq.formats.suite.regressions import with_baseline
 from evalq.settings import Settings
 
 
@@ -99,7 +99,7 @@ BaselineOf = Callable[[SuiteEval, str], Any]
 
 
 @dataclass(frozen=True)
-class Wish:
+class SuiteRunOptions:
     """What the user asks for beside the suite."""
 
     samples: int = 1
@@ -109,7 +109,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Part:
+class SuiteBakeOff:
     """One bake-off: its plan, and the evals behind its cases."""
 
     plan: Plan
@@ -117,26 +117,26 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedBakeOffs:
     """Every bake-off of a suite; `lacking` are regressions, by judge, that have no baseline yet."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SuiteBakeOff, ...]
     lacking: tuple[tuple[str, SuiteEval], ...]
 
 
 def plan_parts(
     suite: Suite,
-    found: Sequence[Respondent],
-    wish: Wish,
+    found: Sequence[Assignment],
+    options: SuiteRunOptions,
     *,
     settings: Settings,
     baseline_of: BaselineOf,
-) -> Planned:
+) -> PlannedBakeOffs:
     """Judges with the same evals and baselines share a bake-off; the others have one of their own."""
     groups: list[tuple[list[JudgeConfig], tuple[SuiteEval, ...]]] = []
     lacking: list[tuple[str, SuiteEval]] = []
     for one in found:
-        held = [with_baseline(each, one.key, baseline_of) for each in one.evals]
+        held = [_with_known_baseline(each, one.key, baseline_of) for each in one.evals]
         lacking += [(one.judge.name, each) for each in held if not each.case.graders]
         ready = tuple(each for each in held if each.case.graders)
         same = next((judges for judges, evals in groups if _cases(evals) == _cases(ready)), None)
@@ -144,19 +144,21 @@ def plan_parts(
             same.append(one.judge)
         elif ready:
             groups.append(([one.judge], ready))
-    parts = [Part(_plan(suite, judges, evals, wish, settings), evals) for judges, evals in groups]
-    return Planned(tuple(parts), tuple(lacking))
+    parts = [SuiteBakeOff(_plan(suite, judges, evals, options, settings), evals) for judges, evals in groups]
+    return PlannedBakeOffs(tuple(parts), tuple(lacking))
 
 
-def with_baseline(one: SuiteEval, judge: str, baseline_of: BaselineOf) -> SuiteEval:
+def _with_known_baseline(one: SuiteEval, judge: str, baseline_of: BaselineOf) -> SuiteEval:
     """A regression held against the baseline of its judge; any other eval as it is."""
     if one.regression is None:
         return one
     baseline = baseline_of(one, judge)
-    return one if baseline is None else compared(one, baseline)
+    return one if baseline is None else with_baseline(one, baseline)
 
 
-def retry_plan(part: Part, judges: Sequence[JudgeConfig], case_ids: Sequence[str], *, attempt: int) -> Plan:
+def retry_plan(
+    part: SuiteBakeOff, judges: Sequence[JudgeConfig], case_ids: Sequence[str], *, attempt: int
+) -> Plan:
     """Some of a plan's cases once more; another seed, so that a simulation does not repeat itself."""
     plan = part.plan
     cases = [case for case in plan.evalset.cases if case.id in set(case_ids)]
@@ -170,7 +172,7 @@ def retries_of(suite: Suite, one: SuiteEval) -> int:
     return suite.config.retries if own is None else int(own)
 
 
-def refuse_nothing(planned: Planned, suite: Suite) -> None:
+def refuse_nothing(planned: PlannedBakeOffs, suite: Suite) -> None:
     """InputError when no eval can be run."""
     if not planned.parts:
         remedy = "capture them: evalq baseline capture"
@@ -181,7 +183,7 @@ def _plan(
     suite: Suite,
     judges: Sequence[JudgeConfig],
     evals: Sequence[SuiteEval],
-    wish: Wish,
+    options: SuiteRunOptions,
     settings: Settings,
 ) -> Plan:
     own = settings.model_copy(
@@ -191,10 +193,10 @@ def _plan(
         "",
         suite.file,
         [judge.name for judge in judges],
-        grader_model=wish.grader_model or suite.config.grader_model,
-        samples=wish.samples,
-        seed=wish.seed,
-        allow_unpriced=wish.allow_unpriced,
+        grader_model=options.grader_model or suite.config.grader_model,
+        samples=options.samples,
+        seed=options.seed,
+        allow_unpriced=options.allow_unpriced,
     )
     plan = prepare_imported(imported_of(suite, evals), request, own)
     return replace(plan, judges=tuple(_limited(judge, suite.config.at_once) for judge in plan.judges))

@@ -11,7 +11,7 @@ from evalq.definitions.template import filled
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.formats.paths import Place, read_inside, resolve_inside
-from evalq.formats.suite.evals import Setting, SuiteEval, capability
+from evalq.formats.suite.evals import EvalContext, SuiteEval, build_capability_eval
 from evalq.formats.suite.forms import (
     CapabilityForm,
     RegressionForm,
@@ -25,7 +25,7 @@ from evalq.formats.suite.forms import (
     text_at,
 )
 from evalq.formats.suite.library import Library, read_library, read_shared_thresholds
-from evalq.formats.suite.regressions import regression
+from evalq.formats.suite.regressions import build_regression_eval
 from evalq.formats.suite.shapes import WrittenEval, evals_in, shape_of, without_nulls, written_eval
 
 SUITE_FILES = ("eval-suite.yaml", "eval-suite.yml", "eval-suite.json")
@@ -244,15 +244,15 @@ class _Reading:
             )
             setting = self._setting(one, config, path, library, Place(located.file, located.line_of(())))
             if one.eval_type == "regression":
-                return regression(located, validate(RegressionForm, located), setting)
-            return capability(located, validate(CapabilityForm, located), setting)
+                return build_regression_eval(located, validate(RegressionForm, located), setting)
+            return build_capability_eval(located, validate(CapabilityForm, located), setting)
         except InputError as exc:
             self._problems += exc.problems
             return None
 
     def _setting(
         self, one: WrittenEval, config: SuiteConfig, path: Path, library: Library, place: Place
-    ) -> Setting:
+    ) -> EvalContext:
         roots, own = self._roots(path), one.config
 
         def read(written: str) -> str:
@@ -266,7 +266,7 @@ class _Reading:
             )
             return written
 
-        return Setting(
+        return EvalContext(
             library,
             read,
             read_if_there,

@@ -8,12 +8,12 @@ from evalq.definitions.located import Located
 from evalq.definitions.template import parts_of
 from evalq.formats.paths import Place
 from evalq.formats.suite.evals import (
-    Setting,
-    Source,
+    EvalContext,
+    EvalSource,
     SuiteEval,
     checked_graders,
+    errors_at,
     metadata_of,
-    placed,
     prompt_of,
     shape_text,
     skill_prompt,
@@ -21,7 +21,7 @@ from evalq.formats.suite.evals import (
 )
 from evalq.formats.suite.forms import ComparisonForm, ExpectedForm, GraderForm, InputForm, RegressionForm
 from evalq.formats.suite.graders import as_text, graders_of
-from evalq.formats.suite.requests import Request, is_request, read_request
+from evalq.formats.suite.requests import SystemRequest, is_request, read_request
 
 _RESPONSE = ("status", "headers", "body")
 _REFINING = ("", "structural_match", "exact_match", "exact", "structural", "numeric", "semantic")
@@ -34,9 +34,9 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
-def regression(located: Located, form: RegressionForm, setting: Setting) -> SuiteEval:
+def build_regression_eval(located: Located, form: RegressionForm, setting: EvalContext) -> SuiteEval:
     """A regression eval, compared with the baseline written in its file if there is one."""
-    with placed(located, "current"):
+    with errors_at(located, "current"):
         request, base_url, prompt = _asked(form, setting)
     bare = SuiteEval(
         EvalCase(
@@ -51,12 +51,12 @@ def regression(located: Located, form: RegressionForm, setting: Setting) -> Suit
         request,
         base_url or setting.base_url,
         form,
-        Source(located, setting),
+        EvalSource(located, setting),
     )
-    return compared(bare, form.baseline.output)
+    return with_baseline(bare, form.baseline.output)
 
 
-def compared(one: SuiteEval, baseline: Any) -> SuiteEval:
+def with_baseline(one: SuiteEval, baseline: Any) -> SuiteEval:
     """The eval held against a baseline; without one it has no graders, and nothing can be said of it."""
     form, source = one.regression, one.source
     assert form is not None
@@ -64,7 +64,7 @@ def compared(one: SuiteEval, baseline: Any) -> SuiteEval:
     if baseline is None:
         return one
     located, setting = source.located, source.setting
-    with placed(located, "comparison"):
+    with errors_at(located, "comparison"):
         graders = comparison_graders(form, baseline, setting, is_response=one.request is not None)
     shape = shape_text(example_of(baseline)) if form.comparison.type in ("structural", "numeric") else ""
     _, _, prompt = _asked(form, setting)
@@ -76,7 +76,7 @@ def compared(one: SuiteEval, baseline: Any) -> SuiteEval:
 
 
 def comparison_graders(
-    form: RegressionForm, baseline: Any, setting: Setting, *, is_response: bool
+    form: RegressionForm, baseline: Any, setting: EvalContext, *, is_response: bool
 ) -> list[dict[str, Any]]:
     """The graders of a comparison: the comparison itself, unless people or a model make it, and others."""
     refining = [one for one in form.graders if one.type == "code" and _method(one) in _REFINING]
@@ -103,7 +103,7 @@ def example_of(value: Any) -> Any:
     return "".join(_EXAMPLES.get(text, text) if is_matcher else text for text, is_matcher in parts)
 
 
-def _asked(form: RegressionForm, setting: Setting) -> tuple[Request | None, str | None, str]:
+def _asked(form: RegressionForm, setting: EvalContext) -> tuple[SystemRequest | None, str | None, str]:
     execution, given = form.current.execution, form.current.input
     is_http = execution.type == "http" if execution else is_request(given)
     if is_http:

@@ -26,7 +26,7 @@ _LINE = re.compile(r"(?P<method>[A-Za-z]+)\s+(?P<path>\S+)")
 
 
 @dataclass(frozen=True)
-class Request:
+class SystemRequest:
     """One request: where it goes within the system, and what it carries. Placeholders stay in it."""
 
     method: str
@@ -52,7 +52,7 @@ def is_request(value: Any) -> bool:
     return isinstance(value, dict) and bool({"endpoint", "path", "url"} & value.keys())
 
 
-def read_request(value: Any) -> tuple[Request, str | None]:
+def read_request(value: Any) -> tuple[SystemRequest, str | None]:
     """The request, and the base URL if it names one; ValueError for what cannot be one."""
     if isinstance(value, str):
         found = _LINE.fullmatch(value.strip())
@@ -65,7 +65,7 @@ def read_request(value: Any) -> tuple[Request, str | None]:
     parts = {_KEYS[key]: item for key, item in value.items()}
     base_url, path = _split(str(parts.get("path", "")))
     return (
-        Request(
+        SystemRequest(
             _method(parts.get("method", "GET")),
             _path(path),
             _headers(parts.get("headers") or {}),

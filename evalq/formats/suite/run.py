@@ -15,10 +15,10 @@ from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan
 from evalq.definitions.evalset import EvalCase
 from evalq.engines.session import Session
-from evalq.formats.suite.answering import Respondent
+from evalq.formats.suite.answering import Assignment
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
-from evalq.formats.suite.plan import Part, Planned, retries_of, retry_plan
+from evalq.formats.suite.plan import PlannedBakeOffs, SuiteBakeOff, retries_of, retry_plan
 from evalq.formats.suite.read import Suite
 from evalq.formats.suite.report import headline
 from evalq.results import BakeOffResult, plain
@@ -34,7 +34,7 @@ RETRY_TYPE = "suite_retry"
 class Round:
     """One bake-off of a suite run: which part it is of, and whether it was a retry."""
 
-    part: Part
+    part: SuiteBakeOff
     bakeoff_id: int
     attempt: int = 0
 
@@ -54,7 +54,7 @@ class Rounds:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class SuiteRunner:
     """Where a suite is run, under which cap, and who watches.
 
     None from `watch` ends it; so does `is_over`, before anything more is started.
@@ -67,7 +67,9 @@ class Fleet:
     is_over: Callable[[], bool] = lambda: False
 
 
-def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[SuiteEval], int]) -> Rounds:
+def run_rounds(
+    fleet: SuiteRunner, parts: Sequence[SuiteBakeOff], *, retries_of: Callable[[SuiteEval], int]
+) -> Rounds:
     """Run every part, then again what failed, as often as each eval says.
 
     An eval that failed is run again; so is one whose answer was broken. One that could not be asked is not:
@@ -100,12 +102,12 @@ def run_rounds(fleet: Fleet, parts: Sequence[Part], *, retries_of: Callable[[Sui
 
 def _again(
     db: Database,
-    parts: Sequence[Part],
+    parts: Sequence[SuiteBakeOff],
     rounds: Sequence[Round],
     *,
     attempt: int,
     retries_of: Callable[[SuiteEval], int],
-) -> Iterator[tuple[Part, Plan, int]]:
+) -> Iterator[tuple[SuiteBakeOff, Plan, int]]:
     """What the last attempt has left failing and may be tried once more, by judge."""
     for part in parts:
         last = [one for one in rounds if one.part is part and one.attempt == attempt - 1]
@@ -143,7 +145,7 @@ Attempts = Mapping[tuple[str, str], Sequence[Attempt]]
 
 
 def outcomes_by_judge(
-    db: Database, found: Sequence[Respondent], rounds: Sequence[Round]
+    db: Database, found: Sequence[Assignment], rounds: Sequence[Round]
 ) -> tuple[JudgeOutcomes, ...]:
     """One account per judge; what the tested system answered is in each of them.
 
@@ -179,7 +181,7 @@ def outcomes_by_judge(
     )
 
 
-def outcome_of(one: SuiteEval, who: Respondent, first: Attempts, again: Attempts) -> EvalOutcome:
+def outcome_of(one: SuiteEval, who: Assignment, first: Attempts, again: Attempts) -> EvalOutcome:
     """What became of one eval of one judge."""
     key = who.judge.name, one.id
     made = _outcome(one.case, first.get(key, ()), again.get(key, ()), grader_types=one.grader_types)
@@ -265,22 +267,22 @@ def _attempt(row: Row, grades: Sequence[Mapping[str, Any]]) -> Attempt:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SuitePlan:
     """What is run: the suite, which of its evals, who answers them, and the bake-offs that takes."""
 
     suite: Suite
     evals: tuple[SuiteEval, ...]
-    found: tuple[Respondent, ...]
-    planned: Planned
+    found: tuple[Assignment, ...]
+    planned: PlannedBakeOffs
     samples: int = 1
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[SuiteBakeOff]:
         """The bake-offs."""
         return self.planned.parts
 
 
-def run(fleet: Fleet, asked: Asked, *, started: datetime) -> tuple[SuiteRun, Rounds]:
+def run(fleet: SuiteRunner, asked: SuitePlan, *, started: datetime) -> tuple[SuiteRun, Rounds]:
     """Run the parts and their retries; what was not reached is there as skipped."""
     begun = time.monotonic()
     rounds = run_rounds(fleet, asked.parts, retries_of=lambda one: retries_of(asked.suite, one))

@@ -40,7 +40,7 @@ class WrittenEval:
     config: SuiteConfig
 
 
-class EvalFileMetadata(Definition):
+class EvalTestMetadata(Definition):
     """What is known of all tests of a file; further keys are kept."""
 
     model_config = ConfigDict(extra="allow")
@@ -51,12 +51,12 @@ class EvalFileMetadata(Definition):
     category: str = ""
 
 
-class EvalFile(Definition):
+class EvalTestFile(Definition):
     """A file with `schema_version` and its tests."""
 
     schema_version: str | float | int = "1.0"
     eval_type: EvalType = "capability"
-    metadata: EvalFileMetadata
+    metadata: EvalTestMetadata
     config: SuiteConfig = SuiteConfig()
     test_cases: list[Any] | None = None
     test_case: dict[str, Any] | None = None
@@ -168,7 +168,7 @@ def _written_out(located: Located) -> Located:
 
 
 def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
-    file = validate(EvalFile, located)
+    file = validate(EvalTestFile, located)
     if (file.test_cases is None) == (file.test_case is None):
         message = "neither test_cases nor test_case" if file.test_case is None else "test_cases and test_case"
         raise InputError(located.problem((), message, "write one of them"))
@@ -180,7 +180,7 @@ def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
         yield _test(located, file, one, library, own_id=f"/{own}")
 
 
-def _test(whole: Located, file: EvalFile, one: Located, library: Library, *, own_id: str) -> WrittenEval:
+def _test(whole: Located, file: EvalTestFile, one: Located, library: Library, *, own_id: str) -> WrittenEval:
     """One test of a file with what the file says of all of them."""
     about = file.metadata
     own = dict(one.value)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.formats.suite.gate_check import Demand, Gated, gate_report, render_phase, verdict_of
+from evalq.formats.suite.gate_check import Demand, GatedJudge, gate_report, render_phase, verdict_of
 
 ONE = Demand("pass_at_1", "pass@1", 0.85)
 HAT = Demand("pass_hat_3", "pass^3", 0.70)
@@ -35,7 +35,7 @@ def document(**changes: Any) -> dict[str, Any]:
     return {"eval_report": {**report, **changes}}
 
 
-def gate(*demands: Demand, strict: bool = False, **changes: Any) -> Gated:
+def gate(*demands: Demand, strict: bool = False, **changes: Any) -> GatedJudge:
     (found,) = gate_report(document(**changes), demands, strict=strict)
     return found
 

@@ -7,7 +7,7 @@ import pytest
 
 from evalq.definitions.judge import HttpJudge
 from evalq.errors import InputError
-from evalq.formats.suite.answering import Respondent, respondents
+from evalq.formats.suite.answering import Assignment, assign_judges
 from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
 
@@ -26,11 +26,11 @@ REQUEST = {
 
 def answer(
     suite: Suite, *names: str, settings: Settings, values: Mapping[str, str] | None = None
-) -> list[Respondent]:
-    return respondents(suite, suite.evals, names, settings=settings, values=values or {})
+) -> list[Assignment]:
+    return assign_judges(suite, suite.evals, names, settings=settings, values=values or {})
 
 
-def shown(found: list[Respondent]) -> dict[str, str]:
+def shown(found: list[Assignment]) -> dict[str, str]:
     return {one.judge.name: "".join(each.id for each in one.evals) for one in found}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.suite.gate_check import demanded, read_given, samples_for
+from evalq.formats.suite.gate_check import collect_demands, parse_thresholds, samples_for
 from evalq.formats.suite.gates import GateForm
 from evalq.formats.suite.read import Suite
 
@@ -20,7 +20,7 @@ def form(**fields: object) -> GateForm:
 def test_what_is_given_by_hand_goes_over_everything(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"metrics": {"pass_at_1": 0.1, "pass_rate": 0.2}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_3": 0.4}, context="development")
-    found = demanded(gate, suite, given={"pass_hat_3": 0.5})
+    found = collect_demands(gate, suite, given={"pass_hat_3": 0.5})
     assert {one.key: one.threshold for one in found} == {
         "pass_at_1": 0.3,
         "pass_at_3": 0.90,
@@ -32,13 +32,13 @@ def test_what_is_given_by_hand_goes_over_everything(make_suite: Callable[..., Su
 def test_a_context_named_by_hand_goes_over_the_files(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"k": 5, "metrics": {"pass_at_1": 0.1}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_5": 0.1})
-    found = demanded(gate, suite, context="production")
+    found = collect_demands(gate, suite, context="production")
     assert {one.label: one.threshold for one in found} == {"pass@1": 0.9, "pass@5": 0.99, "pass^5": 0.8}
     assert samples_for(found) == 5
 
 
 def test_metrics_without_a_threshold_are_shown() -> None:
-    found = demanded(form(thresholds={"pass_rate": 0.9}, shown_metrics=("pass@1", "pass^3")), None)
+    found = collect_demands(form(thresholds={"pass_rate": 0.9}, shown_metrics=("pass@1", "pass^3")), None)
     assert [(one.label, one.threshold) for one in found] == [
         ("pass_rate", 0.9),
         ("pass@1", None),
@@ -49,10 +49,10 @@ def test_metrics_without_a_threshold_are_shown() -> None:
 
 def test_a_gate_that_demands_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is demanded; give --context production"):
-        demanded(form(shown_metrics=("pass@1",)), None)
+        collect_demands(form(shown_metrics=("pass@1",)), None)
 
 
 @pytest.mark.parametrize("pair", ["pass_at_1", "pass_at_1=x", "accuracy=0.9", "pass@1=1.5"])
 def test_a_threshold_given_by_hand_is_a_metric_and_a_share(pair: str) -> None:
     with pytest.raises(InputError, match="--set"):
-        read_given([pair])
+        parse_thresholds([pair])

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.suite.answering import respondents
+from evalq.formats.suite.answering import assign_judges
 from evalq.formats.suite.baselines import Baselines, kept_output, known
-from evalq.formats.suite.open import read_given
-from evalq.formats.suite.plan import Planned, Wish, plan_parts, refuse_nothing, retries_of, retry_plan
+from evalq.formats.suite.open import parse_variables
+from evalq.formats.suite.plan import (
+    PlannedBakeOffs,
+    SuiteRunOptions,
+    plan_parts,
+    refuse_nothing,
+    retries_of,
+    retry_plan,
+)
 from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
 from evalq.store.baselines import Baseline
@@ -28,10 +35,12 @@ REGRESSION = {
 NEW = {"id": "n", "current": {"input": "y"}, "comparison": {"type": "exact"}}
 
 
-def plan(suite: Suite, *names: str, settings: Settings, baselines: Any = None, **wish: Any) -> Planned:
-    found = respondents(suite, suite.evals, names, settings=settings, values={})
+def plan(
+    suite: Suite, *names: str, settings: Settings, baselines: Any = None, **options: Any
+) -> PlannedBakeOffs:
+    found = assign_judges(suite, suite.evals, names, settings=settings, values={})
     of = (baselines or Baselines()).of
-    return plan_parts(suite, found, Wish(**wish), settings=settings, baseline_of=of)
+    return plan_parts(suite, found, SuiteRunOptions(**options), settings=settings, baseline_of=of)
 
 
 def captured(judge: str, output: Any, at: int = 1) -> Baseline:
@@ -120,7 +129,7 @@ def test_of_a_response_only_telling_headers_are_kept() -> None:
 
 
 def test_values_are_given_as_pairs_and_never_repeated_in_errors() -> None:
-    assert read_given(("API_base_url=http://x?a=b", "t=")) == {"api_base_url": "http://x?a=b", "t": ""}
+    assert parse_variables(("API_base_url=http://x?a=b", "t=")) == {"api_base_url": "http://x?a=b", "t": ""}
     with pytest.raises(InputError) as caught:
-        read_given(("s3cret",))
+        parse_variables(("s3cret",))
     assert "s3cret" not in str(caught.value)

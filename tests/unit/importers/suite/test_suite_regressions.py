@@ -10,7 +10,7 @@ from evalq.definitions.graders.values import NumericDelta
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.load import task_of
 from evalq.formats.suite.read import Suite, read_suite
-from evalq.formats.suite.regressions import compared, example_of, output_of
+from evalq.formats.suite.regressions import example_of, output_of, with_baseline
 from evalq.grading.grade import decide_outcome, grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
@@ -189,7 +189,7 @@ def test_without_a_baseline_nothing_marks_it_until_one_is_captured(read: Read) -
     content = {"id": "r", "current": {"input": "Say it"}, "comparison": {"type": "exact"}}
     (one,) = read(content).evals
     assert one.case.graders == []
-    held: SuiteEval = compared(one, "hello")
+    held: SuiteEval = with_baseline(one, "hello")
     assert held.case.expected == {"answer": "hello"}
     assert [grader.type for grader in held.case.graders] == ["exact_match"]
 
