@@ -20,7 +20,7 @@ ReplyForm = Literal["verdict", "score", "criteria", "category", "boolean", "pref
 
 
 @dataclass(frozen=True)
-class About:
+class CaseContext:
     """What a prompt is about; it never leaves for a model.
 
     Local systems on trial (`python`, `command`) read the inputs; simulated judges read the expected
@@ -70,7 +70,7 @@ class Prompt:
     system: str
     user: str
     max_tokens: int
-    about: About
+    about: CaseContext
     temperature: float | None = None
     reply_schema: Mapping[str, Any] | None = None
     turns: tuple[Turn, ...] = ()

@@ -13,7 +13,7 @@ from evalq.definitions.definition import Definition, validate
 from evalq.definitions.files import load_located
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located, load_json
-from evalq.definitions.schedules import Channel, DriftSchedule
+from evalq.definitions.schedules import AlertChannel, DriftSchedule
 from evalq.errors import InputError, Problem
 
 SETTINGS_FILE = "evalq.yaml"
@@ -72,7 +72,7 @@ class Settings(Definition):
     ambiguous_repeats: int = Field(default=1, ge=0, le=10)
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     drift: list[DriftSchedule] = Field(default=[])
-    alerts: list[Channel] = Field(default=[])
+    alerts: list[AlertChannel] = Field(default=[])
     data_dir: Annotated[Path, Field(strict=False)] | None = None
     spool_dir: Annotated[Path, Field(strict=False)] | None = None
     display: Literal["auto", "rich", "plain", "none"] = "auto"

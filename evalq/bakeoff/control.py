@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evalq.bakeoff.conclude import conclude_paused
 from evalq.bakeoff.progress import read_progress
 from evalq.definitions.catalogue import catalogue, resolve
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.engines.session import Session
 from evalq.errors import InputError, Problem
 from evalq.records import RunRow
@@ -64,7 +64,7 @@ def named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list
     known = catalogue(session.settings.judges)
     found = {name: name if name in runs else resolve(name, known) for name in judges or runs}
     problems = [
-        Problem(f"judge {name!r} is not in bake-off {bakeoff_id}", near(name, runs))
+        Problem(f"judge {name!r} is not in bake-off {bakeoff_id}", did_you_mean(name, runs))
         for name, judge in found.items()
         if judge not in runs
     ]

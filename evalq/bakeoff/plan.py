@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from evalq.calling.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
 from evalq.definitions.catalogue import Catalogue, pick
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.graders.model import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig, ModelJudge
@@ -291,7 +291,7 @@ def refuse_absent_opponents(
     problems = [
         Problem(
             f"a pairwise grader compares with {name!r}, which is not among the judges",
-            f"add it to --judges, or name another {near(name, names)}".rstrip(),
+            f"add it to --judges, or name another {did_you_mean(name, names)}".rstrip(),
         )
         for name in opponents
         if name is not None and name not in names

@@ -13,7 +13,7 @@ from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request
 from evalq.calling.pricing import is_priced
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.files import TASK_SUFFIXES, load_task
 from evalq.definitions.project import definition_files, find_task, is_draft_set, list_evalsets, list_tasks
 from evalq.definitions.task import TaskConfig
@@ -272,4 +272,6 @@ def _pair_problem(task: str, found: str, names: Sequence[str]) -> Problem:
         return Problem(
             f"--eval-set {task!r} names no set of a task", "give one for all, or task=set,task=set"
         )
-    return Problem(f"--eval-set has a set for {task!r}, which is not among the tasks", near(task, names))
+    return Problem(
+        f"--eval-set has a set for {task!r}, which is not among the tasks", did_you_mean(task, names)
+    )

@@ -16,10 +16,10 @@ from evalq.bakeoff.plan import (
     refuse_unpriced,
 )
 from evalq.definitions.catalogue import Catalogue, catalogue, pick, with_models
-from evalq.definitions.files import LoadedEvalSet, file_sha256, load_evalset, load_task, shown
+from evalq.definitions.files import LoadedEvalSet, display_path, file_sha256, load_evalset, load_task
 from evalq.definitions.fit import check_fit
-from evalq.definitions.judge import hurried
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.judge import with_deadline
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.project import find_evalset, find_task, list_evalsets
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import InputError, Problem
@@ -57,7 +57,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     path = find_evalset(request.eval_set, task.name, root)
     whole = load_evalset(path)
     _check_look(request, path, eval_set=whole.evalset.name, task=task, root=root)
-    imported = Imported(task, _accepted(whole, task.name))
+    imported = LoadedTask(task, _accepted(whole, task.name))
     plan = _planned(imported, request, settings, known=catalogue(settings.judges))
     plan = replace(plan, n_drafts=whole.n_drafts)
     if not holdout.is_holdout(plan.evalset.name):
@@ -65,7 +65,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     return replace(plan, look=request.look, set_sha256=file_sha256(path))
 
 
-def prepare_imported(imported: Imported, request: Request, settings: Settings) -> Plan:
+def prepare_imported(imported: LoadedTask, request: Request, settings: Settings) -> Plan:
     """Check and price what came in another format; `request` goes over what the file says."""
     _refuse_holdout(imported, request)
     names = (*request.judges, *imported.judges, *named_models(imported.task, imported.evalset.cases))
@@ -81,14 +81,15 @@ def prepare_imported(imported: Imported, request: Request, settings: Settings) -
     )
 
 
-def _planned(imported: Imported, request: Request, settings: Settings, *, known: Catalogue) -> Plan:
+def _planned(imported: LoadedTask, request: Request, settings: Settings, *, known: Catalogue) -> Plan:
     task, loaded = imported.task, imported.loaded
     problems = check_fit(task, loaded)
     if problems:
         raise InputError(*problems)
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
     judges = [
-        hurried(judge, imported.deadline_s) for judge in pick(request.judges or task.default_judges, known)
+        with_deadline(judge, imported.deadline_s)
+        for judge in pick(request.judges or task.default_judges, known)
     ]
     refuse_absent_opponents(task, cases, judges)
     graders = choose_graders(
@@ -109,7 +110,7 @@ def _planned(imported: Imported, request: Request, settings: Settings, *, known:
     )
 
 
-def _refuse_holdout(imported: Imported, request: Request) -> None:
+def _refuse_holdout(imported: LoadedTask, request: Request) -> None:
     """A holdout is frozen by the hash of one file of cases; other formats are spread over several."""
     if holdout.is_holdout(imported.evalset.name):
         message = f"{imported.evalset.name!r} is named like a holdout, which only an evalset of evalq can be"
@@ -127,7 +128,11 @@ def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig
     """The guard of holdouts; their names are those of their files, so that none hides behind another."""
     if path.stem != eval_set and (holdout.is_holdout(path.stem) or holdout.is_holdout(eval_set)):
         raise InputError(
-            Problem(f"a holdout has the name of its file, not {eval_set!r}", "change its name:", shown(path))
+            Problem(
+                f"a holdout has the name of its file, not {eval_set!r}",
+                "change its name:",
+                display_path(path),
+            )
         )
     holdout.check_look(
         eval_set,

@@ -17,7 +17,7 @@ from evalq.bakeoff.verdict_cache import verdict_key
 from evalq.calling.pricing import estimate_usd
 from evalq.definitions.catalogue import catalogue
 from evalq.definitions.definition import Definition, validate
-from evalq.definitions.files import TASK_SUFFIXES, file_sha256, load_located, load_task, shown
+from evalq.definitions.files import TASK_SUFFIXES, display_path, file_sha256, load_located, load_task
 from evalq.definitions.graders import GraderConfig
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.located import Located
@@ -196,7 +196,7 @@ def _graded_task(recorded: TaskConfig, how: Regrading) -> tuple[TaskConfig, str]
     if how.graders_file is not None:
         own = _load_graders(how.graders_file)
         marks = {name: getattr(own, name) for name in ("graders", "scoring", "pass_threshold")}
-        task, source = recorded.model_copy(update=marks), shown(how.graders_file)
+        task, source = recorded.model_copy(update=marks), display_path(how.graders_file)
         return apply_scorer(task, how.scorer, how.grader_model), source
     path = None if how.as_recorded else list_tasks(how.root).get(recorded.name)
     if path is None:
@@ -207,7 +207,7 @@ def _graded_task(recorded: TaskConfig, how: Regrading) -> tuple[TaskConfig, str]
     mode = how.scorer or (then.mode if then else None)
     model = how.grader_model or (then.judge_model if then else None)
     marks = {name: getattr(written, name) for name in ("graders", "scoring", "pass_threshold")}
-    return apply_scorer(recorded.model_copy(update=marks), mode, model), shown(path)
+    return apply_scorer(recorded.model_copy(update=marks), mode, model), display_path(path)
 
 
 def _load_graders(path: Path) -> GraderFile:

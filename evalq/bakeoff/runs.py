@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.records import BakeOffRow, OutcomeRow, RunRow
 from evalq.results import Agreement, RunResult
@@ -127,7 +127,9 @@ def _run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, int]:
     bakeoff_id = bakeoffs.find(db, bakeoff)
     runs = {run.judge: run.id for run in bakeoffs.runs(db, bakeoff_id)}
     if judge not in runs:
-        raise InputError(Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", near(judge, runs)))
+        raise InputError(
+            Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", did_you_mean(judge, runs))
+        )
     return bakeoff_id, runs[judge]
 
 

@@ -9,18 +9,18 @@ from typing import Any
 from evalq.bakeoff.holdout.guard import is_holdout, refuse_reading, refuse_writing
 from evalq.bakeoff.probes import Errand, Replies
 from evalq.cases.draft_prompt import (
-    Question,
+    DraftCall,
     Stratum,
     drafting_set,
     drafting_task,
     load_strata,
-    make_questions,
+    plan_calls,
     strata_of,
 )
 from evalq.cases.draft_reply import Drafts, read_drafts
-from evalq.definitions.definition import NAME_REMEDY, is_name, near
+from evalq.definitions.definition import NAME_REMEDY, did_you_mean, is_name
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, load_task, shown
+from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, display_path, load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.project import (
     DRAFT_PREFIX,
@@ -37,7 +37,7 @@ from evalq.errors import InputError, Problem
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedDrafts:
     """Which cases of a set lost their mark, and how many have it still."""
 
     task: str
@@ -47,7 +47,7 @@ class Accepted:
     left: int
 
 
-def accept(root: Path, eval_set: str, *, task: str | None, ids: Sequence[str], every: bool) -> Accepted:
+def accept(root: Path, eval_set: str, *, task: str | None, ids: Sequence[str], every: bool) -> AcceptedDrafts:
     """Accept some drafts of a set, or every one; those that do not fit their task are refused."""
     owner = load_task(find_task(task or task_of_set(eval_set, root), root))
     path = find_evalset(eval_set, owner.name, root)
@@ -57,7 +57,7 @@ def accept(root: Path, eval_set: str, *, task: str | None, ids: Sequence[str], e
     _refuse_misfits(owner, loaded, chosen)
     after = accept_drafts(path, chosen)
     left = sum(case.draft for case in after.cases)
-    return Accepted(owner.name, loaded.evalset.name, shown(path), tuple(chosen), left)
+    return AcceptedDrafts(owner.name, loaded.evalset.name, display_path(path), tuple(chosen), left)
 
 
 def _chosen(loaded: LoadedEvalSet, ids: Sequence[str], *, every: bool) -> list[str]:
@@ -66,7 +66,9 @@ def _chosen(loaded: LoadedEvalSet, ids: Sequence[str], *, every: bool) -> list[s
     if bool(ids) == every:
         raise InputError(Problem("which drafts?", "name their ids, or give --all, not both"))
     known = [case.id for case in cases]
-    unknown = [Problem(f"no case {one!r}", near(one, known), loaded.file) for one in ids if one not in known]
+    unknown = [
+        Problem(f"no case {one!r}", did_you_mean(one, known), loaded.file) for one in ids if one not in known
+    ]
     if unknown:
         raise InputError(*unknown)
     chosen = [case.id for case in cases if case.draft and (every or case.id in ids)]
@@ -101,7 +103,7 @@ class Drafted:
     task: str
     path: str
     evalset: EvalSet
-    questions: tuple[Question, ...]
+    questions: tuple[DraftCall, ...]
     drafts: Drafts
     replies: Replies
 
@@ -151,7 +153,7 @@ RUN_TYPE = "drafts"
 
 
 @dataclass(frozen=True)
-class Order:
+class DraftOptions:
     """What the user asked for."""
 
     task: str
@@ -166,15 +168,15 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Brief:
+class DraftPlan:
     """Everything decided before a model is asked."""
 
-    order: Order
+    order: DraftOptions
     task: TaskConfig
     path: Path
     existing: EvalSet | None
     examples: tuple[EvalCase, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[DraftCall, ...]
 
     def errand(self) -> Errand:
         """The questions, for the fleet."""
@@ -185,7 +187,7 @@ class Brief:
         )
 
 
-def make_brief(order: Order, root: Path) -> Brief:
+def plan_drafts(order: DraftOptions, root: Path) -> DraftPlan:
     """Load and check everything; every refusal comes here."""
     task = load_task(find_task(order.task, root))
     path = _target(order, task.name, root)
@@ -194,11 +196,11 @@ def make_brief(order: Order, root: Path) -> Brief:
     if existing is None:
         refuse_taken(path, list_evalsets(task.name, root).values())
     examples = _examples(order, task.name, root)
-    questions = make_questions(order.n, _strata(order, examples), seed=order.seed)
-    return Brief(order, task, path, existing, tuple(examples), tuple(questions))
+    questions = plan_calls(order.n, _strata(order, examples), seed=order.seed)
+    return DraftPlan(order, task, path, existing, tuple(examples), tuple(questions))
 
 
-def read_brief(brief: Brief, replies: Replies) -> Drafted:
+def collect_drafts(brief: DraftPlan, replies: Replies) -> Drafted:
     """The cases a model drafted, those of the set before them."""
     before = brief.existing.cases if brief.existing else []
     known = [*before, *brief.examples]
@@ -207,15 +209,15 @@ def read_brief(brief: Brief, replies: Replies) -> Drafted:
         name=brief.path.stem, task=brief.task.name, description=f"Drafted by {replies.judge}.", cases=[]
     )
     whole = evalset.model_copy(update={"cases": [*before, *drafts.cases]})
-    return Drafted(brief.task.name, shown(brief.path), whole, brief.questions, drafts, replies)
+    return Drafted(brief.task.name, display_path(brief.path), whole, brief.questions, drafts, replies)
 
 
-def write_drafts(brief: Brief, drafted: Drafted) -> None:
+def write_drafts(brief: DraftPlan, drafted: Drafted) -> None:
     """Write the drafts; nothing of them counts before they are accepted."""
     write_evalset(brief.path, drafted.evalset)
 
 
-def _target(order: Order, task: str, root: Path) -> Path:
+def _target(order: DraftOptions, task: str, root: Path) -> Path:
     """The file of drafts, under a name that says so; a holdout's name is kept for the guard to refuse."""
     name = order.eval_set or f"{DRAFT_PREFIX}{order.n}"
     if not is_name(name):
@@ -227,7 +229,7 @@ def _target(order: Order, task: str, root: Path) -> Path:
     return there[0] if order.append and there else folder / f"{name}.yaml"
 
 
-def _examples(order: Order, task: str, root: Path) -> list[EvalCase]:
+def _examples(order: DraftOptions, task: str, root: Path) -> list[EvalCase]:
     """The cases of the set to draft like: the one named, else the task's first; never a holdout's."""
     names = [name for name in list_evalsets(task, root) if not is_holdout(name) and not is_draft_set(name)]
     name = order.like or (names[0] if names else None)
@@ -238,5 +240,5 @@ def _examples(order: Order, task: str, root: Path) -> list[EvalCase]:
     return load_evalset(path).without_drafts().evalset.cases
 
 
-def _strata(order: Order, examples: Sequence[EvalCase]) -> list[Stratum]:
+def _strata(order: DraftOptions, examples: Sequence[EvalCase]) -> list[Stratum]:
     return load_strata(order.strata) if order.strata else strata_of(examples)

@@ -112,7 +112,7 @@ _EXPECTED_FORMS = {
 
 
 @dataclass(frozen=True)
-class Question:
+class DraftCall:
     """One call: its id, the stratum it drafts for, and how many cases it is to bring."""
 
     id: str
@@ -120,7 +120,7 @@ class Question:
     n: int
 
 
-def make_questions(n: int, strata: Sequence[Stratum], *, seed: int) -> list[Question]:
+def plan_calls(n: int, strata: Sequence[Stratum], *, seed: int) -> list[DraftCall]:
     """The calls that bring n cases, each for one stratum."""
     counts: Counter[str] = Counter()
     questions = []
@@ -128,7 +128,7 @@ def make_questions(n: int, strata: Sequence[Stratum], *, seed: int) -> list[Ques
         for size in _batches(share):
             name = stratum.name or "all"
             counts[name] += 1
-            questions.append(Question(f"{name[:180]}-{counts[name]}", stratum, size))
+            questions.append(DraftCall(f"{name[:180]}-{counts[name]}", stratum, size))
     return questions
 
 
@@ -153,7 +153,7 @@ def drafting_task(task: TaskConfig) -> TaskConfig:
 
 
 def drafting_set(
-    task: TaskConfig, name: str, questions: Sequence[Question], examples: Sequence[EvalCase], *, seed: int
+    task: TaskConfig, name: str, questions: Sequence[DraftCall], examples: Sequence[EvalCase], *, seed: int
 ) -> EvalSet:
     """One case per call; what is expected of it is for simulated models only, which answer with that."""
     cases = [
@@ -183,7 +183,7 @@ def _split(text: str, words: Sequence[str]) -> list[str]:
     return re.split(f"\\b({'|'.join(words)})\\b", text)
 
 
-def _chosen(question: Question, examples: Sequence[EvalCase], seed: int) -> list[EvalCase]:
+def _chosen(question: DraftCall, examples: Sequence[EvalCase], seed: int) -> list[EvalCase]:
     """A few cases of the stratum, or of the set where the stratum has none."""
     own = [case for case in examples if case.stratum == question.stratum.values]
     rng = Random(f"{seed}/{question.id}")  # noqa: S311 - a draw, not a secret
@@ -191,7 +191,7 @@ def _chosen(question: Question, examples: Sequence[EvalCase], seed: int) -> list
     return rng.sample(pool, min(EXAMPLES, len(pool)))
 
 
-def _request(question: Question, examples: Sequence[EvalCase]) -> str:
+def _request(question: DraftCall, examples: Sequence[EvalCase]) -> str:
     cases = "1 case" if question.n == 1 else f"{question.n} cases"
     lines = [f"Draft {cases}."]
     if question.stratum.values:
@@ -210,7 +210,7 @@ def _shown(case: EvalCase) -> dict[str, Any]:
     return case.model_dump(include={"inputs", "expected", "expected_type"}, exclude_defaults=True)
 
 
-def _invented(task: TaskConfig, question: Question) -> list[dict[str, Any]]:
+def _invented(task: TaskConfig, question: DraftCall) -> list[dict[str, Any]]:
     """What a simulated model drafts: cases in the right form, told apart by their numbers."""
     made = []
     for number in range(1, question.n + 1):

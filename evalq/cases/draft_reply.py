@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalq.bakeoff.probes import Reply
-from evalq.cases.draft_prompt import Question
+from evalq.cases.draft_prompt import DraftCall
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.fit import check_fit, needed_inputs
@@ -40,7 +40,7 @@ class Drafts:
 
 def read_drafts(
     task: TaskConfig,
-    questions: Sequence[Question],
+    questions: Sequence[DraftCall],
     replies: Mapping[str, Reply],
     *,
     known: Iterable[EvalCase] = (),
@@ -61,7 +61,7 @@ def read_drafts(
     return Drafts(tuple(cases), tuple(dropped))
 
 
-def _entries(task: TaskConfig, question: Question, reply: Reply) -> Iterator[EvalCase | str]:
+def _entries(task: TaskConfig, question: DraftCall, reply: Reply) -> Iterator[EvalCase | str]:
     """Each case of a reply, or why it is none."""
     listed = _listed(reply)
     if isinstance(listed, str):
@@ -87,7 +87,7 @@ def _listed(reply: Reply) -> list[Any] | str:
     return value if isinstance(value, list) else "the reply is not a JSON list"
 
 
-def _case(task: TaskConfig, question: Question, entry: Any) -> EvalCase | str:
+def _case(task: TaskConfig, question: DraftCall, entry: Any) -> EvalCase | str:
     if not isinstance(entry, dict) or not isinstance(entry.get("inputs"), dict) or set(entry) - _KEYS:
         return "not an object with inputs, expected and expected_type alone"
     wanted, there = set(needed_inputs(task)), set(entry["inputs"])

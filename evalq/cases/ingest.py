@@ -8,7 +8,15 @@ from typing import Any
 from evalq.bakeoff.holdout.guard import refuse_writing
 from evalq.bakeoff.probes import Errand, Replies
 from evalq.cases.person_names import NamesFound, names_errand, read_replies
-from evalq.cases.rows_to_cases import Cast, Columns, LeftOut, Wishes, cast_rows, choose_columns, used_values
+from evalq.cases.rows_to_cases import (
+    ColumnMapping,
+    ColumnOptions,
+    ConvertedRows,
+    SkippedRow,
+    choose_columns,
+    convert_rows,
+    used_values,
+)
 from evalq.cases.scrub.report import Recall, Report, load_marked, make_report, measure, render_diff
 from evalq.cases.scrub.scrub import Pseudonyms, ScrubbedRow, scrub_row
 from evalq.definitions.definition import NAME_REMEDY, is_name
@@ -16,11 +24,11 @@ from evalq.definitions.evalset import EvalSet
 from evalq.definitions.files import (
     EVALSET_SUFFIXES,
     Row,
+    display_path,
     load_evalset,
     load_rows,
     load_task,
     read_text,
-    shown,
 )
 from evalq.definitions.project import definition_files, find_task, list_evalsets
 from evalq.definitions.task import TaskConfig
@@ -57,15 +65,15 @@ class Ingested:
     evalset: EvalSet
     columns: Mapping[str, Any]
     rows: int
-    cast: Cast
+    cast: ConvertedRows
     report: Report
     diff: str
     recall: Recall
-    unread: tuple[LeftOut, ...] = ()
+    unread: tuple[SkippedRow, ...] = ()
     names: NamesPass | None = None
 
     @property
-    def left_out(self) -> tuple[LeftOut, ...]:
+    def left_out(self) -> tuple[SkippedRow, ...]:
         """Every row that became no case, in the order of the file; duplicates apart."""
         return tuple(sorted((*self.cast.left_out, *self.unread), key=lambda one: one.line))
 
@@ -116,14 +124,14 @@ DEFAULT_SET = "ingested"
 
 
 @dataclass(frozen=True)
-class Order:
+class IngestOptions:
     """What the user asked for."""
 
     file: Path
     task: str
     eval_set: str | None = None
     output: Path | None = None
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: ColumnOptions = field(default_factory=ColumnOptions)
     append: bool = False
     limit: int | None = None
     names_by: str | None = None
@@ -132,13 +140,13 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Source:
+class IngestSource:
     """A file read and checked: its rows, which columns make a case, and where the cases are to go."""
 
-    order: Order
+    order: IngestOptions
     task: TaskConfig
     path: Path
-    columns: Columns
+    columns: ColumnMapping
     rows: tuple[Row, ...]
     existing: EvalSet | None
 
@@ -159,7 +167,7 @@ class Source:
         ]
 
 
-def read_source(order: Order, root: Path) -> Source:
+def read_source(order: IngestOptions, root: Path) -> IngestSource:
     """Read and check everything; every refusal comes here, before anything is asked of anybody."""
     task = load_task(find_task(order.task, root))
     path = _target(order, task.name, root)
@@ -168,11 +176,11 @@ def read_source(order: Order, root: Path) -> Source:
     if existing is None:
         refuse_taken(path, () if order.output else list_evalsets(task.name, root).values())
     rows = load_rows(order.file, limit=order.limit)
-    columns = choose_columns(task, rows, order.wishes, file=shown(order.file))
-    return Source(order, task, path, columns, tuple(rows), existing)
+    columns = choose_columns(task, rows, order.wishes, file=display_path(order.file))
+    return IngestSource(order, task, path, columns, tuple(rows), existing)
 
 
-def names_wanted(source: Source, rows: Sequence[ScrubbedRow]) -> Errand | None:
+def names_wanted(source: IngestSource, rows: Sequence[ScrubbedRow]) -> Errand | None:
     """The questions on names in rows already scrubbed of all else; None when nobody is to be asked."""
     order = source.order
     if order.names_by is None:
@@ -183,7 +191,7 @@ def names_wanted(source: Source, rows: Sequence[ScrubbedRow]) -> Errand | None:
     return names_errand(asked, file=order.file, judge=order.names_by, allow_unpriced=order.allow_unpriced)
 
 
-def make_cases(source: Source, rows: Sequence[ScrubbedRow], replies: Replies | None = None) -> Ingested:
+def make_cases(source: IngestSource, rows: Sequence[ScrubbedRow], replies: Replies | None = None) -> Ingested:
     """The cases and all there is to review; with replies, names are replaced and unread rows left out."""
     cast, names = _cast(source, rows), None
     if replies:
@@ -192,7 +200,7 @@ def make_cases(source: Source, rows: Sequence[ScrubbedRow], replies: Replies | N
         rows = source.scrub(names.by_line)
         cast = _joined(cast, _cast(source, rows))
     kept = _becoming_cases(rows, cast)
-    file, path = shown(source.order.file), shown(source.path)
+    file, path = display_path(source.order.file), display_path(source.path)
     ingested = Ingested(
         file=file,
         task=source.task.name,
@@ -212,22 +220,24 @@ def make_cases(source: Source, rows: Sequence[ScrubbedRow], replies: Replies | N
     return ingested
 
 
-def write_cases(source: Source, ingested: Ingested) -> None:
+def write_cases(source: IngestSource, ingested: Ingested) -> None:
     """Write what was reviewed."""
     write_evalset(source.path, ingested.evalset)
 
 
-def _cast(source: Source, rows: Sequence[ScrubbedRow]) -> Cast:
+def _cast(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ConvertedRows:
     existing = source.existing.cases if source.existing else ()
-    return cast_rows(source.task, rows, source.columns, existing=existing, file=shown(source.order.file))
+    return convert_rows(
+        source.task, rows, source.columns, existing=existing, file=display_path(source.order.file)
+    )
 
 
-def _becoming_cases(rows: Sequence[ScrubbedRow], cast: Cast) -> list[ScrubbedRow]:
+def _becoming_cases(rows: Sequence[ScrubbedRow], cast: ConvertedRows) -> list[ScrubbedRow]:
     lines = set(cast.lines)
     return [row for row in rows if row.line in lines]
 
 
-def _joined(first: Cast, last: Cast) -> Cast:
+def _joined(first: ConvertedRows, last: ConvertedRows) -> ConvertedRows:
     """The cases of the last, and what either did not take."""
     return replace(
         last,
@@ -236,7 +246,7 @@ def _joined(first: Cast, last: Cast) -> Cast:
     )
 
 
-def _evalset(source: Source, cast: Cast) -> EvalSet:
+def _evalset(source: IngestSource, cast: ConvertedRows) -> EvalSet:
     if source.existing is not None:
         return source.existing.model_copy(update={"cases": [*source.existing.cases, *cast.cases]})
     return EvalSet.model_construct(
@@ -255,7 +265,7 @@ def _names_pass(replies: Replies, names: NamesFound) -> NamesPass:
     )
 
 
-def _target(order: Order, task: str, root: Path) -> Path:
+def _target(order: IngestOptions, task: str, root: Path) -> Path:
     """The file to write: the one named, or the set's in the project, in the format it has there."""
     if order.output is not None:
         path = order.output
@@ -268,6 +278,10 @@ def _target(order: Order, task: str, root: Path) -> Path:
         raise InputError(Problem(f"{order.eval_set or path.stem!r} cannot name an evalset", remedy))
     if path.suffix.lower() not in WRITTEN_SUFFIXES:
         raise InputError(
-            Problem("not a file cases are written to", f"name it {', '.join(WRITTEN_SUFFIXES)}", shown(path))
+            Problem(
+                "not a file cases are written to",
+                f"name it {', '.join(WRITTEN_SUFFIXES)}",
+                display_path(path),
+            )
         )
     return path

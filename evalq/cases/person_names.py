@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.bakeoff.probes import Errand, Replies
-from evalq.cases.rows_to_cases import LeftOut
+from evalq.cases.rows_to_cases import SkippedRow
 from evalq.cases.scrub.scrub import STAND_IN, ScrubbedRow
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.task import ScoringConfig, TaskConfig
@@ -98,7 +98,7 @@ class NamesFound:
     """The names of each row by its line, rows that could not be read, and what was named but not there."""
 
     by_line: Mapping[int, tuple[str, ...]]
-    unread: tuple[LeftOut, ...]
+    unread: tuple[SkippedRow, ...]
     n_unknown: int = 0
 
 
@@ -125,17 +125,17 @@ def case_id(line: int) -> str:
 def read_replies(rows: Sequence[ScrubbedRow], replies: Replies) -> NamesFound:
     """The names row by row; a row without a reply that can be read is listed, never passed."""
     found: dict[int, tuple[str, ...]] = {}
-    unread: list[LeftOut] = []
+    unread: list[SkippedRow] = []
     n_unknown = 0
     for row in rows:
         reply = replies.by_case[case_id(row.line)]
         if reply.text is None:
-            unread.append(LeftOut(row.line, f"names not read: {reply.fault}"))
+            unread.append(SkippedRow(row.line, f"names not read: {reply.fault}"))
             continue
         try:
             names = read_names(reply.text, joined_texts(row.values))
         except UngradableAnswer as exc:
-            unread.append(LeftOut(row.line, f"names not read: {exc}"))
+            unread.append(SkippedRow(row.line, f"names not read: {exc}"))
             continue
         found[row.line] = names.names
         n_unknown += names.n_unknown

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalq.cases.scrub.scrub import ScrubbedRow, renumbered
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet, Row, columns_of
 from evalq.definitions.fit import check_fit, needed_inputs
@@ -21,7 +21,7 @@ _MOST_SHOWN = 30
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ColumnOptions:
     """What the user said of the columns: input and stratum names with theirs, and two single ones."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Columns(Wishes):
+class ColumnMapping(ColumnOptions):
     """The same, decided: every input of the task has its column."""
 
     @property
@@ -41,11 +41,13 @@ class Columns(Wishes):
         return list(dict.fromkeys(column for column in named if column is not None))
 
 
-def choose_columns(task: TaskConfig, rows: Sequence[Row], wishes: Wishes, *, file: str) -> Columns:
+def choose_columns(
+    task: TaskConfig, rows: Sequence[Row], wishes: ColumnOptions, *, file: str
+) -> ColumnMapping:
     """The columns by wish, else by their names; InputError naming those there are and those needed."""
     there, needed = columns_of(rows), needed_inputs(task)
     problems = [
-        Problem(f"task {task.name!r} has no input {name!r}", near(name, needed), file)
+        Problem(f"task {task.name!r} has no input {name!r}", did_you_mean(name, needed), file)
         for name in wishes.inputs
         if name not in needed
     ]
@@ -58,7 +60,7 @@ def choose_columns(task: TaskConfig, rows: Sequence[Row], wishes: Wishes, *, fil
         raise InputError(*problems)
     expected = wishes.expected or (EXPECTED if EXPECTED in there and EXPECTED not in needed else None)
     found = {name: column for name, column in inputs.items() if column is not None}
-    return Columns(found, expected, wishes.id, wishes.stratum)
+    return ColumnMapping(found, expected, wishes.id, wishes.stratum)
 
 
 def cell(values: Mapping[str, Any], column: str) -> Any:
@@ -70,7 +72,7 @@ def cell(values: Mapping[str, Any], column: str) -> Any:
     return cell(inner, rest) if dot and isinstance(inner, Mapping) else None
 
 
-def used_values(row: Row, columns: Columns) -> dict[str, Any]:
+def used_values(row: Row, columns: ColumnMapping) -> dict[str, Any]:
     """What of a row goes into its case, by column; the rest of the row is never looked at."""
     found = {column: cell(row.values, column) for column in columns.used}
     return {column: value for column, value in found.items() if value is not None}
@@ -85,7 +87,7 @@ def read_pairs(text: str, option: str) -> dict[str, str]:
     return found
 
 
-def _wished(wishes: Wishes) -> list[str]:
+def _wished(wishes: ColumnOptions) -> list[str]:
     named = [*wishes.inputs.values(), wishes.expected, wishes.id, *wishes.stratum.values()]
     return [column for column in named if column is not None]
 
@@ -101,7 +103,7 @@ def _like(name: str, there: Sequence[str]) -> str | None:
 
 
 def _no_column(column: str, there: Sequence[str], file: str) -> Problem:
-    return Problem(f"no column {column!r}", near(column, there[:_MOST_SHOWN]), file, 1)
+    return Problem(f"no column {column!r}", did_you_mean(column, there[:_MOST_SHOWN]), file, 1)
 
 
 def _unmapped(task: TaskConfig, missing: Sequence[str], there: Sequence[str], file: str) -> Problem:
@@ -115,7 +117,7 @@ _MAX_ID = 200
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedRow:
     """A row that became no case, and why."""
 
     line: int
@@ -123,13 +125,13 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Cast:
+class ConvertedRows:
     """What became of rows: cases with the lines they come from, duplicates by line, rows left out."""
 
     cases: tuple[EvalCase, ...]
     lines: tuple[int, ...]
     duplicates: tuple[int, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[SkippedRow, ...]
 
     @property
     def n_drafts(self) -> int:
@@ -137,14 +139,14 @@ class Cast:
         return sum(case.draft for case in self.cases)
 
 
-def cast_rows(
+def convert_rows(
     task: TaskConfig,
     rows: Sequence[ScrubbedRow],
-    columns: Columns,
+    columns: ColumnMapping,
     *,
     existing: Sequence[EvalCase] = (),
     file: str = "",
-) -> Cast:
+) -> ConvertedRows:
     """Cases in the order of their rows; those whose content is there already are duplicates.
 
     A case that lacks what the task's grading needs is a draft: a person is to add it.
@@ -154,11 +156,11 @@ def cast_rows(
     cases: list[EvalCase] = []
     lines: list[int] = []
     duplicates: list[int] = []
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedRow] = []
     for row in rows:
         made = _case(task, row.values, columns)
         if isinstance(made, str):
-            left_out.append(LeftOut(row.line, made))
+            left_out.append(SkippedRow(row.line, made))
         elif (content := content_id(made)) in contents:
             duplicates.append(row.line)
         else:
@@ -168,7 +170,7 @@ def cast_rows(
             ids[case.id] = row.line
             cases.append(case)
             lines.append(row.line)
-    return Cast(tuple(cases), tuple(lines), tuple(duplicates), tuple(left_out))
+    return ConvertedRows(tuple(cases), tuple(lines), tuple(duplicates), tuple(left_out))
 
 
 def content_id(case: EvalCase) -> str:
@@ -211,7 +213,7 @@ def _entries(value: Any) -> list[Any]:
     return [entry.strip() for entry in text.split("|") if entry.strip()]
 
 
-def _case(task: TaskConfig, values: Mapping[str, Any], columns: Columns) -> EvalCase | str:
+def _case(task: TaskConfig, values: Mapping[str, Any], columns: ColumnMapping) -> EvalCase | str:
     """The case of a row, or why there is none; without an id where none is given."""
     inputs = {name: values.get(column) for name, column in columns.inputs.items()}
     blank = [name for name, value in inputs.items() if value is None or _text(value).strip() == ""]
@@ -232,7 +234,7 @@ def _case(task: TaskConfig, values: Mapping[str, Any], columns: Columns) -> Eval
     return case.model_copy(update={"draft": not _fits(task, case)})
 
 
-def _is_negative(task: TaskConfig, columns: Columns, expected: object) -> bool:
+def _is_negative(task: TaskConfig, columns: ColumnMapping, expected: object) -> bool:
     """Where findings are asked for and a column says so, nothing expected means there is nothing to find."""
     asks_for_findings = task.scoring is not None and task.scoring.pass_rule == FINDINGS_RULE
     return asks_for_findings and columns.expected is not None and not expected

@@ -132,7 +132,8 @@ def compare(path: Path, **how: Any) -> int:
 
 
 def _show_captured(found: "Captured", *, as_json: bool) -> None:
-    from evalq.definitions.files import shown
+
+    from evalq.definitions.files import display_path
 
     if as_json:
         kept = [
@@ -150,7 +151,7 @@ def _show_captured(found: "Captured", *, as_json: bool) -> None:
     for eval_id, judge in found.missing:
         click.echo(f"no output: {eval_id} of {judge}; evalq inspect {found.rounds.ids[-1]}", err=True)
     for path in found.files:
-        click.echo(f"wrote {shown(path)}", err=True)
+        click.echo(f"wrote {display_path(path)}", err=True)
 
 
 def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:

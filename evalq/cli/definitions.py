@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli.options import json_text
-from evalq.definitions.files import shown
-from evalq.definitions.project import Survey, survey
+from evalq.definitions.files import display_path
+from evalq.definitions.project import ProjectCheck, check_project
 from evalq.definitions.scaffold import draft, write_new
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
@@ -18,7 +18,7 @@ from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.definitions.judge import JudgeConfig
-    from evalq.formats import Imported, Importer
+    from evalq.formats import Format, LoadedTask
 
 
 @click.command()
@@ -33,7 +33,7 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
     found = _surveyed(paths or (root,), root)
     problems = found.problems if paths else (*_settings_problems(), *found.problems)
     if not (found.tasks or found.evalsets or problems):
-        places = ", ".join(shown(path) for path in paths or [root])
+        places = ", ".join(display_path(path) for path in paths or [root])
         raise InputError(Problem(f"nothing to check in {places}", "write a first task: evalq init NAME"))
     _print_json(found, problems) if as_json else _print_lines(found, problems, _next(found, paths))
     click.get_current_context().exit(2 if problems else 0)
@@ -48,7 +48,7 @@ def init(name: str, source: Path | None) -> None:
     """Write a first task NAME and its evalset `dev`, ready to run."""
     drafted = draft(name, source)
     for path in write_new(drafted.files, project_root(Path.cwd())):
-        click.echo(f"wrote {shown(path)}")
+        click.echo(f"wrote {display_path(path)}")
     if drafted.left_out:
         click.echo(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}", err=True)
     click.echo(
@@ -56,18 +56,18 @@ def init(name: str, source: Path | None) -> None:
     )
 
 
-def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
+def _surveyed(paths: tuple[Path, ...], root: Path) -> ProjectCheck:
     """Tasks and evalsets, and files in other formats as the evalsets they stand for."""
     from evalq.formats import recognise
 
     foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
-    found = survey([path for path in paths if path not in foreign], root)
+    found = check_project([path for path in paths if path not in foreign], root)
     for path, importer in foreign.items():
         problems = importer.problems(path, root)
         imported = None if problems else _loaded(importer, path, root)
         for warning in (*imported.notes, *imported.warnings) if imported else ():
             click.echo(f"warning: {clean(warning)}", err=True)
-        found = Survey(
+        found = ProjectCheck(
             found.tasks,
             found.evalsets + 1,
             found.cases + (len(imported.evalset.cases) if imported else 0),
@@ -76,7 +76,7 @@ def _surveyed(paths: tuple[Path, ...], root: Path) -> Survey:
     return found
 
 
-def _loaded(importer: "Importer", path: Path, root: Path) -> "Imported | None":
+def _loaded(importer: "Format", path: Path, root: Path) -> "LoadedTask | None":
     """What the file stands for; None for one that is sound and yet holds no cases."""
     try:
         return importer.load(path, root)
@@ -92,20 +92,20 @@ def _settings_problems() -> tuple[Problem, ...]:
     return ()
 
 
-def _print_json(found: Survey, problems: tuple[Problem, ...]) -> None:
+def _print_json(found: ProjectCheck, problems: tuple[Problem, ...]) -> None:
     counts = {"tasks": found.tasks, "evalsets": found.evalsets, "cases": found.cases}
     result = {"schema": "evalq.check/1", **counts, "problems": [asdict(problem) for problem in problems]}
     click.echo(json_text(result))
 
 
-def _next(found: Survey, paths: tuple[Path, ...]) -> str:
+def _next(found: ProjectCheck, paths: tuple[Path, ...]) -> str:
     """A file in another format is run by its path, without a task."""
     if not found.tasks and len(paths) == 1:
-        return f"evalq bake-off --eval-set {shown(paths[0])} --judges a,b"
+        return f"evalq bake-off --eval-set {display_path(paths[0])} --judges a,b"
     return "evalq bake-off --task TASK --eval-set EVALSET"
 
 
-def _print_lines(found: Survey, problems: tuple[Problem, ...], step: str) -> None:
+def _print_lines(found: ProjectCheck, problems: tuple[Problem, ...], step: str) -> None:
     for problem in problems:
         click.echo(f"error: {clean(str(problem))}", err=True)
     counts = [_count(found.tasks, "task"), _count(found.evalsets, "evalset"), _count(found.cases, "case")]

@@ -188,7 +188,7 @@ def _follow_up(
 ) -> None:
     """What the gate's file wants done after a failure, or after a success."""
     from evalq.cli.suite import send_alert
-    from evalq.definitions.files import shown
+    from evalq.definitions.files import display_path
     from evalq.formats.suite.gate_check import render_phase
     from evalq.formats.suite.report_files import archive, write_text
 
@@ -197,12 +197,12 @@ def _follow_up(
         written = beside / form.report_path.replace("{phase_id}", _plain(how["phase"]))
         text = render_phase(ended.found, title=ended.title)
         path = write_text(written, text, [beside, Path.cwd()], "report_path")
-        click.echo(f"wrote {shown(path.resolve())}", err=True)
+        click.echo(f"wrote {display_path(path.resolve())}", err=True)
     if (form.notify_on_failure and not passed) or (form.notify_on_success and passed):
         send_alert(session, ended.document, what=f"gate {ended.verdict}")
     if form.archive and passed:
         for path in archive(folder, ended.written):
-            click.echo(f"archived {shown(path.resolve())}", err=True)
+            click.echo(f"archived {display_path(path.resolve())}", err=True)
 
 
 def _plain(phase: str) -> str:

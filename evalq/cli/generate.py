@@ -14,7 +14,7 @@ from evalq.settings import load_settings, project_root
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
     from evalq.bakeoff.probes import Replies
-    from evalq.cases.draft import Brief, Drafted, Order
+    from evalq.cases.draft import Drafted, DraftOptions, DraftPlan
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -67,22 +67,28 @@ def generate(
     return _generate(_order(task, judge, **how), as_json=as_json, **how)
 
 
-def _order(task: str, judge: str, **how: Any) -> "Order":
-    from evalq.cases.draft import Order
+def _order(task: str, judge: str, **how: Any) -> "DraftOptions":
+    from evalq.cases.draft import DraftOptions
 
     named = {name: how[name] for name in ("eval_set", "strata", "like", "seed", "append", "allow_unpriced")}
-    return Order(task, how["n"], judge, **named)
+    return DraftOptions(task, how["n"], judge, **named)
 
 
 def _generate(
-    order: "Order", *, dry_run: bool, yes: bool, max_cost_usd: Decimal | None, as_json: bool, **_rest: Any
+    order: "DraftOptions",
+    *,
+    dry_run: bool,
+    yes: bool,
+    max_cost_usd: Decimal | None,
+    as_json: bool,
+    **_rest: Any,
 ) -> int:
     from evalq.bakeoff.plan import refuse_over_cap
     from evalq.bakeoff.probes import plan_errand
-    from evalq.cases.draft import make_brief, read_brief, write_drafts
+    from evalq.cases.draft import collect_drafts, plan_drafts, write_drafts
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
-    brief = make_brief(order, root)
+    brief = plan_drafts(order, root)
     plan = plan_errand(brief.errand(), settings)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
     _say_preflight(brief, plan, cap_usd)
@@ -94,14 +100,14 @@ def _generate(
         click.echo(f"bake-off {replies.bakeoff_id} is paused, and nothing was written", err=True)
         click.echo(f"next  evalq resume {replies.bakeoff_id}, then the same command again", err=True)
         return 130
-    drafted = read_brief(brief, replies)
+    drafted = collect_drafts(brief, replies)
     if drafted.drafts.cases:
         write_drafts(brief, drafted)
     _show(drafted, as_json=as_json)
     return drafted.exit_code
 
 
-def _say_preflight(brief: "Brief", plan: "Plan", cap_usd: Decimal) -> None:
+def _say_preflight(brief: "DraftPlan", plan: "Plan", cap_usd: Decimal) -> None:
     strata = len({question.stratum.name for question in brief.questions})
     costs = f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
     click.echo(
@@ -118,7 +124,7 @@ def _may_spend(plan: "Plan", *, yes: bool) -> bool:
     return click.confirm("ask the model?", default=False, err=True)
 
 
-def _ask(brief: "Brief", cap_usd: Decimal) -> "Replies":
+def _ask(brief: "DraftPlan", cap_usd: Decimal) -> "Replies":
     from evalq.bakeoff.probes import run_errand
     from evalq.cli.options import first_interrupt
 

@@ -11,7 +11,7 @@ from evalq.errors import InputError, Problem
 from evalq.settings import project_root
 
 if TYPE_CHECKING:
-    from evalq.definitions.loaded import Imported
+    from evalq.definitions.loaded import LoadedTask
     from evalq.formats.agentv.documents import Transpilation
     from evalq.formats.build import OwnForm
 
@@ -57,19 +57,19 @@ def import_(
     _print_json(report) if as_json else _print_lines(report, imported, is_dry=dry_run)
 
 
-def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "Imported"]:
-    from evalq.definitions.files import read_text, shown
+def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask"]:
+    from evalq.definitions.files import display_path, read_text
     from evalq.definitions.fit import check_fit
-    from evalq.formats import IMPORTERS, recognise
+    from evalq.formats import FORMATS, recognise
 
     importer = recognise(source)
     if importer is None:
         if not source.is_dir():
             read_text(source)
-        known = f"known: {', '.join(one.name for one in IMPORTERS)}"
+        known = f"known: {', '.join(one.name for one in FORMATS)}"
         if source.suffix.lower() in (".csv", ".jsonl"):
             known += "; name the columns question and answer, or try evalq init NAME --from FILE"
-        raise InputError(Problem("in no format that can be imported", known, shown(source)))
+        raise InputError(Problem("in no format that can be imported", known, display_path(source)))
     imported = importer.load(source, root, trigger_mode=trigger_mode)
     problems = check_fit(imported.task, imported.loaded)
     if problems:
@@ -78,9 +78,9 @@ def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "Import
 
 
 def _report(
-    kind: str, source: Path, imported: "Imported", form: "OwnForm", written: Sequence[Path]
+    kind: str, source: Path, imported: "LoadedTask", form: "OwnForm", written: Sequence[Path]
 ) -> dict[str, Any]:
-    from evalq.definitions.files import shown
+    from evalq.definitions.files import display_path
 
     cases = form.evalset.cases
     graders = Counter(grader.type for case in cases for grader in (*form.task.graders, *case.graders))
@@ -88,7 +88,7 @@ def _report(
     run = f"evalq bake-off --task {form.task.name} --eval-set {form.evalset.name}{samples}"
     return {
         "schema": SCHEMA,
-        "source": shown(source),
+        "source": display_path(source),
         "format": kind,
         "task": form.task.name,
         "eval_set": form.evalset.name,
@@ -96,14 +96,14 @@ def _report(
         "graders": dict(graders.most_common()),
         "samples": imported.samples,
         "files": list(form.files),
-        "written": [shown(path) for path in written],
+        "written": [display_path(path) for path in written],
         "notes": list(imported.notes),
         "not_carried_over": _not_carried_over(imported),
         "next": [f"{run} --judges {','.join(imported.judges) or 'a,b'}"],
     }
 
 
-def _not_carried_over(imported: "Imported") -> list[str]:
+def _not_carried_over(imported: "LoadedTask") -> list[str]:
     """What the files of a task and a set have no place for."""
     lost = list(imported.warnings)
     if imported.deadline_s is not None:
@@ -119,7 +119,7 @@ def _print_json(report: dict[str, Any]) -> None:
     click.echo(json_text(report))
 
 
-def _print_lines(report: dict[str, Any], imported: "Imported", *, is_dry: bool) -> None:
+def _print_lines(report: dict[str, Any], imported: "LoadedTask", *, is_dry: bool) -> None:
     from evalq.reports.text import clean
 
     noun = "case" if report["cases"] == 1 else "cases"
@@ -228,14 +228,16 @@ def _print(contents: dict[str, Any]) -> None:
 
 
 def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: bool) -> None:
-    from evalq.definitions.files import shown
+    from evalq.definitions.files import display_path
     from evalq.formats.agentv.documents import json_document, write_together
 
     if any((folder / name).resolve() == source.resolve() for name in contents):
-        raise InputError(Problem("would be written over by its own evals", "choose -d DIR", shown(source)))
+        raise InputError(
+            Problem("would be written over by its own evals", "choose -d DIR", display_path(source))
+        )
     texts = {name: json_document(content) for name, content in contents.items()}
     for path in write_together(folder, texts):
-        click.echo(f"Transpiled to {path.absolute()}" if is_compat else f"wrote {shown(path)}")
+        click.echo(f"Transpiled to {path.absolute()}" if is_compat else f"wrote {display_path(path)}")
 
 
 def _say_next(source: Path, run_eval: bool) -> None:

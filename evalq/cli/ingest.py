@@ -16,7 +16,7 @@ from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.probes import Errand, Replies
-    from evalq.cases.ingest import Ingested, Order, Source
+    from evalq.cases.ingest import Ingested, IngestOptions, IngestSource
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -81,14 +81,16 @@ def _order(
     stratum: str,
     pseudonym_key_env: str | None,
     **how: Any,
-) -> "Order":
-    from evalq.cases.ingest import Order
-    from evalq.cases.rows_to_cases import Wishes, read_pairs
+) -> "IngestOptions":
+    from evalq.cases.ingest import IngestOptions
+    from evalq.cases.rows_to_cases import ColumnOptions, read_pairs
 
     if how["eval_set"] and how["output"]:
         raise InputError(Problem("--eval-set and -o both say where the cases go", "give one of them"))
-    wishes = Wishes(read_pairs(mapping, "--map"), expected, id_column, read_pairs(stratum, "--stratum"))
-    return Order(
+    wishes = ColumnOptions(
+        read_pairs(mapping, "--map"), expected, id_column, read_pairs(stratum, "--stratum")
+    )
+    return IngestOptions(
         file,
         task,
         how["eval_set"],
@@ -112,7 +114,9 @@ def _key(variable: str | None) -> bytes | None:
     return value.encode() if variable else None
 
 
-def _ingest(order: "Order", *, cap_usd: Decimal | None, dry_run: bool, yes: bool, as_json: bool) -> int:
+def _ingest(
+    order: "IngestOptions", *, cap_usd: Decimal | None, dry_run: bool, yes: bool, as_json: bool
+) -> int:
     from evalq.cases.ingest import make_cases, names_wanted, read_source, write_cases
 
     source = read_source(order, project_root(Path.cwd()))
@@ -214,7 +218,7 @@ def _is_agreed(ingested: "Ingested", *, yes: bool, ask: bool) -> bool:
     return click.confirm(question, default=False, err=True)
 
 
-def _say_end(source: "Source", ingested: "Ingested", *, written: bool, as_json: bool) -> None:
+def _say_end(source: "IngestSource", ingested: "Ingested", *, written: bool, as_json: bool) -> None:
     commands = _next(source, ingested, written=written)
     if as_json:
         click.echo(json_text(ingested.document(written=written, next_commands=commands)))
@@ -227,7 +231,7 @@ def _say_end(source: "Source", ingested: "Ingested", *, written: bool, as_json: 
     click.echo(f"next  {'   '.join(commands)}", err=True)
 
 
-def _next(source: "Source", ingested: "Ingested", *, written: bool) -> list[str]:
+def _next(source: "IngestSource", ingested: "Ingested", *, written: bool) -> list[str]:
     from evalq.bakeoff.plan import accept_command
 
     if not written and ingested.cast.cases:

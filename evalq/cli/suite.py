@@ -255,7 +255,7 @@ def run_plan(
 
 def show_report(session: "Session", suite: "Suite", done: "SuiteRun", how: dict[str, Any]) -> None:
     """Write the report's files, say what it came to, and raise an alert where the suite wants one."""
-    from evalq.definitions.files import shown
+    from evalq.definitions.files import display_path
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
 
@@ -267,12 +267,13 @@ def show_report(session: "Session", suite: "Suite", done: "SuiteRun", how: dict[
     else:
         _print(document, verbose=how.get("verbose", False))
     for path in written:
-        click.echo(f"wrote {shown(path)}", err=True)
+        click.echo(f"wrote {display_path(path)}", err=True)
     failed = any(one.status == "failed" for found in done.judges for one in found.evals)
     if failed and suite.reporting.notify_on_failure:
         send_alert(session, document)
     click.echo(
-        f"next  evalq gate {shown(written[0])}   evalq inspect {done.bakeoffs[0]} --show-failures", err=True
+        f"next  evalq gate {display_path(written[0])}   evalq inspect {done.bakeoffs[0]} --show-failures",
+        err=True,
     )
 
 

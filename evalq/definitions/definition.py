@@ -80,9 +80,9 @@ def validate(model: type[Model], located: Located, *others: Problem) -> Model:
     try:
         valid = model.model_validate(located.value)
     except ValidationError as exc:
-        raise InputError(*cut([*_problems(exc, located, model), *others])) from None
+        raise InputError(*limit_problems([*_problems(exc, located, model), *others])) from None
     if others:
-        raise InputError(*cut(list(others)))
+        raise InputError(*limit_problems(list(others)))
     return valid
 
 
@@ -91,7 +91,7 @@ def is_name(text: str) -> bool:
     return re.fullmatch(NAME_PATTERN, text) is not None
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean 'x'? (known: x, y)`, as far as either can be said."""
     names = list(known)
     guess = get_close_matches(name, names, n=1)
@@ -105,7 +105,7 @@ def split_remedy(text: str) -> tuple[str, str]:
     return message, remedy
 
 
-def cut(problems: list[Problem]) -> list[Problem]:
+def limit_problems(problems: list[Problem]) -> list[Problem]:
     """The first problems, and how many more there are: nobody reads a thousand."""
     rest = len(problems) - MAX_PROBLEMS
     if rest <= 0:
@@ -156,7 +156,7 @@ def _describe_missing(fault: _Fault) -> tuple[str, str]:
 def _describe_extra(fault: _Fault) -> tuple[str, str]:
     key = fault.loc[-1]
     known = _written_names(fault.parent) if _is_model(fault.parent) else ()
-    return f"unknown key {_safe(key)}{_inside(fault.loc[:-1])}", near(str(key), known)
+    return f"unknown key {_safe(key)}{_inside(fault.loc[:-1])}", did_you_mean(str(key), known)
 
 
 def _describe_choice(fault: _Fault) -> tuple[str, str]:

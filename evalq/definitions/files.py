@@ -151,7 +151,7 @@ def load_evalset(path: Path) -> LoadedEvalSet:
 
 def load_located(path: Path, suffixes: Iterable[str] = EVALSET_SUFFIXES) -> Located:
     """The value in a file of one of these kinds; a JSONL or CSV file's is a mapping with its cases."""
-    file = shown(path)
+    file = display_path(path)
     suffix = path.suffix.lower()
     if suffix not in suffixes:
         raise InputError(
@@ -176,10 +176,14 @@ def read_text(path: Path) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = content.count(b"\n", 0, exc.start) + 1
-        raise InputError(Problem("not UTF-8 text", "save the file as UTF-8", shown(path), line)) from None
+        raise InputError(
+            Problem("not UTF-8 text", "save the file as UTF-8", display_path(path), line)
+        ) from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
-        raise InputError(Problem("a NUL in the text", "save the file as plain UTF-8 text", shown(path), line))
+        raise InputError(
+            Problem("a NUL in the text", "save the file as plain UTF-8 text", display_path(path), line)
+        )
     return text
 
 
@@ -188,7 +192,7 @@ def file_sha256(path: Path) -> str:
     return hashlib.sha256(_read_bytes(path)).hexdigest()
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as a person would write it: from the working directory where it lies inside."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
@@ -199,17 +203,19 @@ def _read_bytes(path: Path) -> bytes:
         # Asked before opening: a pipe would keep us waiting for a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
-                Problem("not a regular file", "name a file, not a folder or device", shown(path))
+                Problem("not a regular file", "name a file, not a folder or device", display_path(path))
             )
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise InputError(Problem("no such file", "check the path", shown(path))) from None
+        raise InputError(Problem("no such file", "check the path", display_path(path))) from None
     except OSError as exc:
-        raise InputError(Problem(f"cannot be read: {exc.strerror}", "check the path", shown(path))) from None
+        raise InputError(
+            Problem(f"cannot be read: {exc.strerror}", "check the path", display_path(path))
+        ) from None
     if len(content) > MAX_FILE_BYTES:
         remedy = "split it into several evalsets"
-        raise InputError(Problem(f"larger than {MAX_FILE_BYTES // 1_000_000} MB", remedy, shown(path)))
+        raise InputError(Problem(f"larger than {MAX_FILE_BYTES // 1_000_000} MB", remedy, display_path(path)))
     return content
 
 
@@ -297,7 +303,7 @@ class Row:
 
 def load_rows(path: Path, *, limit: int | None = None) -> list[Row]:
     """The rows of a .jsonl or .csv file, the first `limit` of them; InputError when there is none."""
-    file = shown(path)
+    file = display_path(path)
     if path.suffix.lower() not in ROW_SUFFIXES:
         raise InputError(Problem("not a file of rows", "give a .jsonl or .csv file", file))
     text = read_text(path)

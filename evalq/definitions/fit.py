@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
@@ -49,7 +49,7 @@ def has_input(name: str, template: str) -> Check:
     def check(case: EvalCase) -> tuple[str, str] | None:
         if name in case.inputs:
             return None
-        hint = near(name, case.inputs)
+        hint = did_you_mean(name, case.inputs)
         remedy = f"add {name} to the case's inputs, or change the template" + (f"; {hint}" if hint else "")
         return f"{template} uses {{{name}}}, which is not among the inputs", remedy
 

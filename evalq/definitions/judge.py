@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
 
-Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+Proportion = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
 def _decimal(value: object) -> object:
@@ -30,7 +30,7 @@ class Price(Definition):
     output: Dollars
 
 
-class Judged(Definition):
+class BaseJudge(Definition):
     """A system on trial. Limits left out are not enforced unless the provider's own headers name them."""
 
     name: str = Field(pattern=NAME_PATTERN)
@@ -63,7 +63,7 @@ class Judged(Definition):
         return "/".join(part for part in parts if part)
 
 
-class Latency(Definition):
+class SimulatedLatency(Definition):
     """A log-normal latency by two of its quantiles, in milliseconds."""
 
     p50: int = Field(default=300, ge=1)
@@ -73,15 +73,15 @@ class Latency(Definition):
 class Misbehaviour(Definition):
     """Shares of calls that go wrong, each in its own way; drawn once per call in this order."""
 
-    empty: Share = 0.0
-    refused: Share = 0.0
-    malformed: Share = 0.0
-    truncated: Share = 0.0
-    slow: Share = 0.0
-    error: Share = 0.0
+    empty: Proportion = 0.0
+    refused: Proportion = 0.0
+    malformed: Proportion = 0.0
+    truncated: Proportion = 0.0
+    slow: Proportion = 0.0
+    error: Proportion = 0.0
 
 
-class SimulatedJudge(Judged):
+class SimulatedJudge(BaseJudge):
     """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
 
     `answers` are what it says to single cases, by their ids, whatever its accuracy. As a grader it may `echo`
@@ -91,11 +91,11 @@ class SimulatedJudge(Judged):
     provider: Literal["simulated"]
     model: str
     family: str = "simulated"
-    accuracy: Share = 0.8
-    accuracy_by_stratum: dict[str, Share] = Field(default={})
-    shared_difficulty: Share = 0.45
-    family_likeness: Share = 0.15
-    latency_ms: Latency = Latency()
+    accuracy: Proportion = 0.8
+    accuracy_by_stratum: dict[str, Proportion] = Field(default={})
+    shared_difficulty: Proportion = 0.45
+    family_likeness: Proportion = 0.15
+    latency_ms: SimulatedLatency = SimulatedLatency()
     time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
     misbehaviour: Misbehaviour = Misbehaviour()
     answers: dict[str, str] = Field(default={})
@@ -115,21 +115,21 @@ __all__ = [
     "GoogleJudge",
     "HttpJudge",
     "JudgeConfig",
-    "Latency",
     "Misbehaviour",
     "ModelJudge",
     "OpenAIJudge",
     "Price",
+    "Proportion",
     "PythonJudge",
-    "Share",
     "SimulatedJudge",
+    "SimulatedLatency",
     "XaiJudge",
 ]
 
 Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]
 
 
-class ModelJudge(Judged):
+class ModelJudge(BaseJudge):
     """A model behind a provider's SDK. `params` are sent as they are, over what evalq would send."""
 
     model: str = Field(min_length=1)
@@ -187,7 +187,7 @@ class GoogleJudge(ModelJudge):
         return self.api_key_env or "GEMINI_API_KEY"
 
 
-class HttpJudge(Judged):
+class HttpJudge(BaseJudge):
     """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
     `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply, so is
@@ -216,7 +216,7 @@ class HttpJudge(Judged):
         return self.url
 
 
-class PythonJudge(Judged):
+class PythonJudge(BaseJudge):
     """A callable: `module:function`, given the case's inputs, returning the answer's text."""
 
     provider: Literal["python"]
@@ -228,7 +228,7 @@ class PythonJudge(Judged):
         return self.callable
 
 
-class CommandJudge(Judged):
+class CommandJudge(BaseJudge):
     """A program: one JSON object on its standard input, one on its standard output."""
 
     provider: Literal["command"]
@@ -241,7 +241,7 @@ class CommandJudge(Judged):
         return self.command[0]
 
 
-def hurried(judge: "JudgeConfig", deadline_s: float | None) -> "JudgeConfig":
+def with_deadline(judge: "JudgeConfig", deadline_s: float | None) -> "JudgeConfig":
     """The judge with another time to answer; None, or a judge that has none, leaves it as it is."""
     fields = [name for name in ("deadline_s", "timeout_s") if name in type(judge).model_fields]
     return judge.model_copy(update=dict.fromkeys(fields, deadline_s)) if deadline_s else judge

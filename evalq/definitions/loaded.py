@@ -16,7 +16,7 @@ TriggerMode = Literal["tool_calls", "description"]
 
 
 @dataclass(frozen=True)
-class Imported:
+class LoadedTask:
     """A task and its cases, and what else the file says about how to run them.
 
     `judges` are those it names, `samples` the answers it wants per case, `deadline_s` how long one may take;
@@ -37,16 +37,16 @@ class Imported:
         return self.loaded.evalset
 
 
-class Load(Protocol):
+class LoadTask(Protocol):
     """Makes a task and its cases of a file or folder, and the root of the project it is in."""
 
-    def __call__(self, path: Path, root: Path, *, trigger_mode: TriggerMode = ...) -> Imported:
+    def __call__(self, path: Path, root: Path, *, trigger_mode: TriggerMode = ...) -> LoadedTask:
         """InputError with every problem there is."""
         ...
 
 
 @dataclass(frozen=True)
-class Importer:
+class Format:
     """One format: how to know it, how to load it, and what to say of one that is not right.
 
     `is_guess`: files of this kind may as well be evalsets of evalq, if a task is named beside them.
@@ -54,7 +54,7 @@ class Importer:
 
     name: str
     recognises: Callable[[Path], bool]
-    load: Load
+    load: LoadTask
     check: Callable[[Path, Path], Sequence[Problem]] | None = None
     is_guess: bool = False
 

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.files import (
     EVALSET_SUFFIXES,
     TASK_SUFFIXES,
     LoadedEvalSet,
+    display_path,
     load_evalset,
     load_located,
     load_task,
-    shown,
 )
 from evalq.definitions.fit import NOTHING_MARKS, check_fit
 from evalq.definitions.shipped import shipped_path
@@ -86,7 +86,9 @@ def _find(kind: str, wanted: str, folders: list[Path], suffixes: tuple[str, ...]
         found = [path for path in definition_files(folder, suffixes) if path.stem == wanted]
         if len(found) > 1:
             names = " and ".join(path.name for path in found)
-            raise InputError(Problem(f"{wanted!r} may mean {names}", "name one by its path", shown(folder)))
+            raise InputError(
+                Problem(f"{wanted!r} may mean {names}", "name one by its path", display_path(folder))
+            )
         if found:
             return found[0]
     raise InputError(_unknown(kind, wanted, folders, _listed(folders, suffixes)))
@@ -100,17 +102,17 @@ def _existing(kind: str, wanted: str, listed: Mapping[str, Path]) -> Path:
 
 
 def _unknown(kind: str, wanted: str, folders: list[Path], listed: Mapping[str, Path]) -> Problem:
-    looked = " and ".join(dict.fromkeys(shown(folder) for folder in folders))
+    looked = " and ".join(dict.fromkeys(display_path(folder) for folder in folders))
     remedy = _hint(wanted, listed) or "`evalq init NAME` writes a task and its first evalset"
     return Problem(f"no {kind} {wanted!r}; looked in {looked}", remedy)
 
 
 def _hint(wanted: str, listed: Mapping[str, Path]) -> str:
-    return near(wanted, sorted(listed))
+    return did_you_mean(wanted, sorted(listed))
 
 
 @dataclass(frozen=True)
-class Survey:
+class ProjectCheck:
     """What was looked at, and what is wrong with it."""
 
     tasks: int
@@ -119,7 +121,7 @@ class Survey:
     problems: tuple[Problem, ...]
 
 
-def survey(paths: Iterable[Path], root: Path) -> Survey:
+def check_project(paths: Iterable[Path], root: Path) -> ProjectCheck:
     """Check files, and folders by their `tasks` and `evalsets`; tasks are looked up under `root` too."""
     tasks, evalsets, problems = _sorted_out(paths)
     for path in tasks:
@@ -128,7 +130,7 @@ def survey(paths: Iterable[Path], root: Path) -> Survey:
     for path in evalsets:
         found, wrong = _evalset_problems(path, root)
         cases, problems = cases + found, problems + wrong
-    return Survey(len(tasks), len(evalsets), cases, tuple(dict.fromkeys(problems)))
+    return ProjectCheck(len(tasks), len(evalsets), cases, tuple(dict.fromkeys(problems)))
 
 
 def _sorted_out(paths: Iterable[Path]) -> tuple[list[Path], list[Path], list[Problem]]:
@@ -194,7 +196,9 @@ def _name_problems(path: Path, task: TaskConfig) -> list[Problem]:
     if task.name == path.stem or path.resolve().parent.name != "tasks":
         return []
     remedy = f"rename the file, or write name: {path.stem}"
-    return [Problem(f"the task is called {task.name!r}, its file {path.stem!r}", remedy, shown(path), 1)]
+    return [
+        Problem(f"the task is called {task.name!r}, its file {path.stem!r}", remedy, display_path(path), 1)
+    ]
 
 
 def _marking_problems(path: Path, task: TaskConfig, evalsets: Iterable[Path]) -> list[Problem]:
@@ -204,7 +208,7 @@ def _marking_problems(path: Path, task: TaskConfig, evalsets: Iterable[Path]) ->
     if task.marks_every_answer or any(_marks_itself(evalset, task.name) for evalset in known):
         return []
     remedy = "add scoring: or graders: to the task, or graders: to its cases"
-    return [Problem(NOTHING_MARKS, remedy, shown(path), 1)]
+    return [Problem(NOTHING_MARKS, remedy, display_path(path), 1)]
 
 
 def _marks_itself(path: Path, task_name: str) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision
+from evalq.definitions.graders import DecisionGrader
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import render
-from evalq.records import About, Prompt, Turn
+from evalq.records import CaseContext, Prompt, Turn
 
 _USUAL = "a fitting answer"
 _MOST_WORDS = 10_000
@@ -44,11 +44,11 @@ def _literal(pattern: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", bare)] if bare and _LITERAL.fullmatch(bare) else []
 
 
-def about(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> About:
+def describe_case(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: int = 0) -> CaseContext:
     """What a prompt on this case is about, for systems that are not models."""
     graders = (*task.graders, *case.graders)
-    decision = next((one for one in graders if isinstance(one, Decision)), None)
-    return About(
+    decision = next((one for one in graders if isinstance(one, DecisionGrader)), None)
+    return CaseContext(
         task=task.name,
         case_id=case.id,
         sample=sample,
@@ -70,7 +70,7 @@ def answer_prompt(task: TaskConfig, case: EvalCase, *, sample: int = 1, seed: in
         user=user,
         max_tokens=task.max_tokens,
         temperature=task.temperature,
-        about=about(task, case, sample=sample, seed=seed),
+        about=describe_case(task, case, sample=sample, seed=seed),
         turns=turns,
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.template import check_template, names_builtin_rubric, render
 
 KNOWLEDGE_AUDIT = """\
@@ -187,7 +187,7 @@ def _text_of(value: Any) -> Any:
         return value
     if value not in RUBRICS:
         raise ValueError(
-            f"there is no rubric {value!r}; {near(value, RUBRICS)}, or write the rubric as a sentence"
+            f"there is no rubric {value!r}; {did_you_mean(value, RUBRICS)}, or write the rubric as a sentence"
         )
     return RUBRICS[value]
 
@@ -205,7 +205,8 @@ def _criteria_of(value: Any) -> Any:
         return value
     if value not in CRITERIA:
         raise ValueError(
-            f"there is no set of criteria {value!r}; {near(value, CRITERIA)}, or write a list of criteria"
+            f"there is no set of criteria {value!r}; {did_you_mean(value, CRITERIA)}, "
+            "or write a list of criteria"
         )
     return [dict(criterion) for criterion in CRITERIA[value]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalq.definitions.definition import NAME_REMEDY, is_name, validate
 from evalq.definitions.evalset import EvalSet
-from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, load_evalset, shown
+from evalq.definitions.files import EVALSET_SUFFIXES, LoadedEvalSet, display_path, load_evalset
 from evalq.definitions.fit import check_fit
 from evalq.definitions.project import definition_files
 from evalq.definitions.task import TaskConfig
@@ -106,7 +106,7 @@ def write_new(files: Mapping[str, str], root: Path) -> list[Path]:
     """Write files that are not there yet; nothing at all is written when one of them is."""
     paths = {root / relative: text for relative, text in files.items()}
     problems = [
-        Problem("is already there", "take another name, or remove it first", shown(taken))
+        Problem("is already there", "take another name, or remove it first", display_path(taken))
         for path in paths
         for taken in definition_files(path.parent, EVALSET_SUFFIXES)
         if taken.stem == path.stem

@@ -47,7 +47,7 @@ class Webhook(Definition):
         return self
 
 
-class Channel(Definition):
+class AlertChannel(Definition):
     """One entry of `alerts:` in evalq.yaml: exactly one kind."""
 
     telegram: Telegram | None = None
@@ -68,7 +68,7 @@ class Channel(Definition):
         return kind  # type: ignore[return-value]
 
 
-def named(channels: Sequence[Channel]) -> dict[str, Channel]:
+def named(channels: Sequence[AlertChannel]) -> dict[str, AlertChannel]:
     """The channels by kind, the second of a kind as `webhook-2`: how deliveries remember them."""
     seen: Counter[str] = Counter()
     by_name = {}

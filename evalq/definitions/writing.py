@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.files import EVALSET_SUFFIXES, load_evalset, load_located, read_text, shown
+from evalq.definitions.files import EVALSET_SUFFIXES, display_path, load_evalset, load_located, read_text
 from evalq.definitions.located import check_size
 from evalq.definitions.project import definition_files
 from evalq.definitions.yaml_text import FLOAT, INTEGER, NOT_FINITE, load_yaml
@@ -54,12 +54,14 @@ def evalset_text(evalset: EvalSet, path: Path) -> str:
     try:
         if path.suffix.lower() == ".json":
             text = json.dumps(_document(evalset), ensure_ascii=False, indent=2) + "\n"
-            check_size(text, shown(path))
+            check_size(text, display_path(path))
             return text
-        return evalset_yaml(evalset, shown(path))
+        return evalset_yaml(evalset, display_path(path))
     except InputError:
         message = f"{len(evalset.cases)} cases are too much for an evalset of this kind"
-        raise InputError(Problem(message, "write it as .jsonl with -o, or take fewer", shown(path))) from None
+        raise InputError(
+            Problem(message, "write it as .jsonl with -o, or take fewer", display_path(path))
+        ) from None
 
 
 def refuse_taken(path: Path, known: Iterable[Path] = ()) -> None:
@@ -69,7 +71,7 @@ def refuse_taken(path: Path, known: Iterable[Path] = ()) -> None:
     if taken is not None:
         is_beside = taken.parent.resolve() == path.parent.resolve()
         remedy = "take another name" + (", or add to it with --append" if is_beside else "")
-        raise InputError(Problem("is already there", remedy, shown(taken)))
+        raise InputError(Problem("is already there", remedy, display_path(taken)))
 
 
 def write_evalset(path: Path, evalset: EvalSet) -> None:
@@ -120,7 +122,7 @@ def _without_marks(path: Path, places: Sequence[int]) -> str | None:
 
 def _reads_otherwise(text: str, path: Path, wanted: EvalSet) -> bool:
     try:
-        value = load_yaml(text, shown(path)).value
+        value = load_yaml(text, display_path(path)).value
         cases = value if isinstance(value, list) else value["cases"]
         return [EvalCase.model_validate(case) for case in cases] != wanted.cases
     except (InputError, ValueError, TypeError, KeyError):
@@ -143,7 +145,7 @@ def _replace(path: Path, text: str) -> None:
             new.unlink(missing_ok=True)
     except OSError as exc:
         remedy = "check the folder and the disk"
-        raise InputError(Problem(f"cannot be written: {exc.strerror}", remedy, shown(path))) from None
+        raise InputError(Problem(f"cannot be written: {exc.strerror}", remedy, display_path(path))) from None
 
 
 _RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")

@@ -17,7 +17,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from evalq.calling.providers.transport import Pool, TlsPool, call
-from evalq.definitions.schedules import Channel, named
+from evalq.definitions.schedules import AlertChannel, named
 from evalq.store.database import Database, Row
 
 DEADLINE_S = 10.0
@@ -157,26 +157,26 @@ class Means:
         return value
 
 
-def send(channel: Channel, message: Message, means: Means) -> None:
+def send(channel: AlertChannel, message: Message, means: Means) -> None:
     """Send an alert once; Undelivered says why it did not arrive."""
     _SENDERS[channel.kind](channel, message, means)
 
 
-def _telegram(channel: Channel, message: Message, means: Means) -> None:
+def _telegram(channel: AlertChannel, message: Message, means: Means) -> None:
     assert channel.telegram
     url = _TELEGRAM_URL.format(token=means.secret(channel.telegram.token_env))
     chat = means.secret(channel.telegram.chat_id_env)
     means.post(url, _bytes({"chat_id": chat, "text": message.text[:_LONGEST_MESSAGE]}), _JSON)
 
 
-def _slack(channel: Channel, message: Message, means: Means) -> None:
+def _slack(channel: AlertChannel, message: Message, means: Means) -> None:
     assert channel.slack
     # Slack reads <…> as links and & as an escape.
     text = message.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     means.post(means.secret(channel.slack.url_env), _bytes({"text": text}), _JSON)
 
 
-def _webhook(channel: Channel, message: Message, means: Means) -> None:
+def _webhook(channel: AlertChannel, message: Message, means: Means) -> None:
     hook = channel.webhook
     assert hook
     headers = {name.lower(): means.secret(variable) for name, variable in hook.headers_env.items()}
@@ -185,7 +185,7 @@ def _webhook(channel: Channel, message: Message, means: Means) -> None:
     means.post(url, body, {**_JSON, **headers}, allow_private=hook.allow_private)
 
 
-def _command(channel: Channel, message: Message, means: Means) -> None:
+def _command(channel: AlertChannel, message: Message, means: Means) -> None:
     """The program gets the document on its standard input; it has no business with evalq's own settings."""
     assert channel.command
     environ = {name: value for name, value in means.environ.items() if not name.startswith("EVALQ_")}
@@ -210,7 +210,7 @@ def _command(channel: Channel, message: Message, means: Means) -> None:
         raise Undelivered(f"the command ended with exit code {process.returncode}")
 
 
-_SENDERS: dict[str, Callable[[Channel, Message, Means], None]] = {
+_SENDERS: dict[str, Callable[[AlertChannel, Message, Means], None]] = {
     "telegram": _telegram,
     "slack": _slack,
     "webhook": _webhook,
@@ -228,7 +228,7 @@ _AT_ONCE = 50
 """Deliveries of one call: whoever delivers has other work too."""
 
 
-def are_due(db: Database, channels: Sequence[Channel]) -> bool:
+def are_due(db: Database, channels: Sequence[AlertChannel]) -> bool:
     """Whether there is something to deliver; alerts raised since are assigned to their channels first."""
     names = list(named(channels))
     if not names:
@@ -238,7 +238,7 @@ def are_due(db: Database, channels: Sequence[Channel]) -> bool:
     return row is not None and row["n"] > 0
 
 
-def deliver(db: Database, channels: Sequence[Channel], environ: Mapping[str, str]) -> int:
+def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str, str]) -> int:
     """Try whatever is due, each once; how many arrived. Several may do so at the same time.
 
     At least once: whoever dies between sending and noting it leaves it to be sent again.
@@ -254,7 +254,7 @@ def deliver(db: Database, channels: Sequence[Channel], environ: Mapping[str, str
     return arrived
 
 
-def _deliver_one(db: Database, row: Row, channel: Channel, means: Means) -> bool:
+def _deliver_one(db: Database, row: Row, channel: AlertChannel, means: Means) -> bool:
     document = {"id": row["alert_id"], "raised_at": row["raised_at"].isoformat(), **row["document"]}
     error = try_to_send(channel, Message(row["text"], document), means)
     if error:
@@ -263,7 +263,7 @@ def _deliver_one(db: Database, row: Row, channel: Channel, means: Means) -> bool
     return error is None
 
 
-def try_to_send(channel: Channel, message: Message, means: Means) -> str | None:
+def try_to_send(channel: AlertChannel, message: Message, means: Means) -> str | None:
     """Send once; what went wrong, None when it arrived."""
     try:
         send(channel, message, means)

@@ -10,7 +10,7 @@ from evalq.bakeoff.request import prepare as prepare_native
 from evalq.definitions.catalogue import catalogue, resolve, with_models
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import HttpJudge, JudgeConfig, ModelJudge, SimulatedJudge
-from evalq.definitions.loaded import Imported, Importer, TriggerMode
+from evalq.definitions.loaded import Format, LoadedTask, TriggerMode
 from evalq.errors import InputError, Problem
 from evalq.formats import tables
 from evalq.formats.agentv import load as agentv
@@ -21,25 +21,25 @@ from evalq.formats.skills import evals_json
 from evalq.formats.suite import load as suite
 from evalq.settings import Settings
 
-__all__ = ["IMPORTERS", "Imported", "Importer", "TriggerMode", "recognise"]
+__all__ = ["FORMATS", "Format", "LoadedTask", "TriggerMode", "recognise"]
 
-IMPORTERS: tuple[Importer, ...] = (
-    Importer("eva", eva.recognises, eva.load, eva_doctor.problems),
-    Importer("EVAL.yaml", agentv.recognises, agentv.load),
-    Importer("suite", suite.recognises, suite.load, suite.problems),
-    Importer("evals.json", evals_json.recognises, evals_json.load),
-    Importer("promptfoo", promptfoo.recognises, promptfoo.load),
-    Importer("rows", tables.recognises, tables.load, is_guess=True),
+FORMATS: tuple[Format, ...] = (
+    Format("eva", eva.recognises, eva.load, eva_doctor.problems),
+    Format("EVAL.yaml", agentv.recognises, agentv.load),
+    Format("suite", suite.recognises, suite.load, suite.problems),
+    Format("evals.json", evals_json.recognises, evals_json.load),
+    Format("promptfoo", promptfoo.recognises, promptfoo.load),
+    Format("rows", tables.recognises, tables.load, is_guess=True),
 )
 
 
-def recognise(path: Path) -> Importer | None:
+def recognise(path: Path) -> Format | None:
     """The importer of a file or folder; None for what is in no format but evalq's own, or not there."""
     try:
         path.stat()
     except (OSError, ValueError):  # not there, or nothing that could be
         return None
-    return next((importer for importer in IMPORTERS if importer.recognises(path)), None)
+    return next((importer for importer in FORMATS if importer.recognises(path)), None)
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
@@ -65,7 +65,7 @@ def prepare_all(requests: Sequence[Request], settings: Settings, root: Path) -> 
     return plans
 
 
-def _imported(importer: Importer, request: Request, settings: Settings, root: Path) -> Imported:
+def _imported(importer: Format, request: Request, settings: Settings, root: Path) -> LoadedTask:
     """The file as a task and cases; whether a skill is used is decided as its judges can show it."""
     known = with_models(catalogue(settings.judges), request.judges)
     judges = [known[name] for one in request.judges if (name := resolve(one, known)) is not None]

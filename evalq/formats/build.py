@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from evalq.definitions.definition import NAME_PATTERN, NAME_REMEDY, is_name, validate
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.files import EVALSET_SUFFIXES, load_task, shown
+from evalq.definitions.files import EVALSET_SUFFIXES, display_path, load_task
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.definitions.project import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import names_builtin_rubric
@@ -110,7 +110,7 @@ class OwnForm:
     files: Mapping[str, str]
 
 
-def own_form(imported: Imported, *, task: str, eval_set: str) -> OwnForm:
+def own_form(imported: LoadedTask, *, task: str, eval_set: str) -> OwnForm:
     """Both as files; InputError for a name that cannot be, or for what no file of ours can hold."""
     for name, what in ((task, "task"), (eval_set, "evalset")):
         if not is_name(name):
@@ -146,7 +146,7 @@ def write_files(form: OwnForm, root: Path, *, force: bool = False) -> list[Path]
     return list(wanted)
 
 
-def _cases_file(evalset: EvalSet, imported: Imported) -> tuple[str, str]:
+def _cases_file(evalset: EvalSet, imported: LoadedTask) -> tuple[str, str]:
     """YAML for people where that is feasible, JSONL else."""
     cases = [case_fields(case) for case in evalset.cases]
     lines = [json.dumps(case, ensure_ascii=False) for case in cases]
@@ -157,7 +157,7 @@ def _cases_file(evalset: EvalSet, imported: Imported) -> tuple[str, str]:
     return f"{evalset.name}.jsonl", "".join(f"{line}\n" for line in lines)
 
 
-def _read_back(written: TaskConfig | EvalSet, text: str, imported: Imported) -> None:
+def _read_back(written: TaskConfig | EvalSet, text: str, imported: LoadedTask) -> None:
     """Refuse what a file would give back as something else."""
     file = imported.loaded.file
     if validate(type(written), load_yaml(text, file)) != written:
@@ -176,10 +176,12 @@ def _is_there(path: Path, task: TaskConfig) -> bool:
 def _taken(path: Path, *, force: bool) -> list[Problem]:
     same = [one for one in definition_files(path.parent, EVALSET_SUFFIXES) if one.stem == path.stem]
     others = [one for one in same if one != path]
-    problems = [Problem("has the same name", "remove it, or take another name", shown(one)) for one in others]
+    problems = [
+        Problem("has the same name", "remove it, or take another name", display_path(one)) for one in others
+    ]
     if path in same and not force:
         problems.append(
-            Problem("is already there", "take another name, or replace it with --force", shown(path))
+            Problem("is already there", "take another name, or replace it with --force", display_path(path))
         )
     return problems
 

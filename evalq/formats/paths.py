@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from evalq.definitions.files import shown
+from evalq.definitions.files import display_path
 from evalq.definitions.located import is_storable
 from evalq.errors import InputError, Problem
 from evalq.formats.problems import Losses
@@ -52,7 +52,7 @@ def resolve_inside(
     # What is not there may still be a way out: that is said rather than that nothing was found.
     if not any(_stays_inside(inside, written) for inside in insides):
         raise at.error(f"{_quoted(written)} leads out of its folder", _REMEDY)
-    looked = " and ".join(dict.fromkeys(shown(root) for root in roots))
+    looked = " and ".join(dict.fromkeys(display_path(root) for root in roots))
     raise at.error(f"no file {_quoted(written)}; looked in {looked}", "check the path")
 
 
@@ -145,7 +145,9 @@ def _decoded(content: bytes, path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = content.count(b"\n", 0, exc.start) + 1
-        raise InputError(Problem("not UTF-8 text", "save the file as UTF-8", shown(path), line)) from None
+        raise InputError(
+            Problem("not UTF-8 text", "save the file as UTF-8", display_path(path), line)
+        ) from None
 
 
 def _quoted(written: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from evalq.definitions.definition import cut
+from evalq.definitions.definition import limit_problems
 from evalq.errors import InputError, Problem
 
 Severity = Literal["problem", "warning"]
@@ -82,7 +82,7 @@ def each_made(make: Callable[[Part], Made], parts: Iterable[Part]) -> list[Made]
         except InputError as exc:
             problems += exc.problems
     if problems:
-        raise InputError(*cut(list(dict.fromkeys(problems))))
+        raise InputError(*limit_problems(list(dict.fromkeys(problems))))
     return made
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.files import LoadedEvalSet, csv_rows, read_text, shown
+from evalq.definitions.files import LoadedEvalSet, csv_rows, display_path, read_text
 from evalq.definitions.graders.grader import answers_in
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.located import load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
@@ -64,7 +64,7 @@ def recognises(path: Path) -> bool:
     return not is_ours and not names.isdisjoint(QUESTIONS) and _has_answer(names)
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """The rows for a bake-off; InputError with the problems of all of them."""
     del root, trigger_mode  # nothing else is looked at, and no skill is named
     table = _table(path)
@@ -76,7 +76,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
         losses.note(Problem(message, "", table.file))
     if grader["type"] == "numeric":
         cases = [_with_numbers(case) for case in cases]
-    return Imported(
+    return LoadedTask(
         _task(path, grader),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), table.file, lines),
         warnings=losses.texts,
@@ -92,7 +92,7 @@ def _has_answer(names: Iterable[str]) -> bool:
 
 
 def _table(path: Path) -> _Table:
-    file, text = shown(path), read_text(path)
+    file, text = display_path(path), read_text(path)
     rows = list(_csv(text, file) if path.suffix.lower() == ".csv" else _jsonl(text, file))
     if not rows:
         raise InputError(Problem("no rows", "write one question a row", file))

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalq.definitions.graders.model import ModelGrader
 from evalq.definitions.located import is_storable
-from evalq.definitions.prompt import about, answer_prompt
+from evalq.definitions.prompt import answer_prompt, describe_case
 from evalq.definitions.rubrics import render_rubric, rubric_names
 from evalq.errors import UngradableAnswer
 from evalq.grading.grader import AnswerToGrade
@@ -121,7 +121,7 @@ def grader_prompt(
         max_tokens=grader.max_tokens,
         temperature=grader.temperature,
         reply_schema=brief.form.schema,
-        about=replace(about(subject.task, subject.case), reply_form=brief.form.name),
+        about=replace(describe_case(subject.task, subject.case), reply_form=brief.form.name),
     )
 
 

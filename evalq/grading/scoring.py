@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.prompt import about
+from evalq.definitions.prompt import describe_case
 from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, PassRule, TaskConfig
 from evalq.definitions.template import check_template, render
@@ -108,7 +108,7 @@ def verdict_prompt(task: TaskConfig, case: EvalCase, graded_text: str) -> Prompt
         user="\n\n".join((notice(nonce), render(rubric, values).strip(), _DEMAND)) + "\n",
         max_tokens=VERDICT_TOKENS,
         reply_schema=VERDICT_SCHEMA,
-        about=replace(about(task, case), graded_text=graded_text),
+        about=replace(describe_case(task, case), graded_text=graded_text),
     )
 
 

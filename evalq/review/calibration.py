@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalq.bakeoff.conclude import result_of
-from evalq.definitions.definition import near
+from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.results import BakeOffResult, RunResult
 from evalq.review.calibration_result import (
@@ -184,7 +184,9 @@ def find_target(db: Database, name: str) -> tuple[int, str | None]:
         bakeoff_id = bakeoffs.find(db, place)
         names = [run.judge for run in bakeoffs.runs(db, bakeoff_id)]
         if judge not in names:
-            raise InputError(Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", near(judge, names)))
+            raise InputError(
+                Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", did_you_mean(judge, names))
+            )
         return bakeoff_id, judge
     is_bakeoff = not place.isdecimal() or db.row("bakeoff", bakeoff_id=int(place)) is not None
     run = None if is_bakeoff else outcomes.run_of(db, int(place))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.definition import cut, near
-from evalq.definitions.files import read_text, shown
+from evalq.definitions.definition import did_you_mean, limit_problems
+from evalq.definitions.files import display_path, read_text
 from evalq.definitions.graders.human import BinaryScale, LikertScale, RankingScale
 from evalq.definitions.located import load_json
 from evalq.errors import InputError, Problem
@@ -51,9 +51,9 @@ def import_ratings(db: Database, path: Path, *, reviewer: str) -> Imported:
     `reviewer` is who rated where a line names nobody. Of two ratings of one item by one person the later
     stands.
     """
-    given, n_empty = read_ratings(read_text(path), shown(path), reviewer=reviewer)
+    given, n_empty = read_ratings(read_text(path), display_path(path), reviewer=reviewer)
     if not given:
-        raise InputError(Problem("no rating in it", "fill in `rating`", shown(path)))
+        raise InputError(Problem("no rating in it", "fill in `rating`", display_path(path)))
     rated = rate_all(db, given)
     last = {one.item: one.state for one in rated}
     states = list(last.values())
@@ -84,7 +84,7 @@ def read_ratings(text: str, file: str, *, reviewer: str) -> tuple[list[Given], i
         n_empty += one is None
         given += [one] if one else []
     if problems:
-        raise InputError(*cut(problems))
+        raise InputError(*limit_problems(problems))
     return given, n_empty
 
 
@@ -93,7 +93,7 @@ def _given(value: Any, file: str, line: int, reviewer: str) -> Given | None:
     if not isinstance(value, Mapping):
         raise InputError(Problem("not a JSON object", "write {…}", file, line))
     problems = [
-        Problem(f"unknown key {name!r}", near(name, FILLED_IN), file, line)
+        Problem(f"unknown key {name!r}", did_you_mean(name, FILLED_IN), file, line)
         for name in value
         if name not in KNOWN
     ]

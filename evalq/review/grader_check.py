@@ -14,7 +14,7 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.project import find_evalset, find_task
-from evalq.definitions.prompt import about
+from evalq.definitions.prompt import describe_case
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.engines.session import Session, open_session
 from evalq.errors import InputError, Problem
@@ -88,7 +88,7 @@ def _other_answer(task: TaskConfig, case: EvalCase, cases: Sequence[EvalCase]) -
     at = next(place for place, other in enumerate(cases) if other.id == case.id)
     for other in (*cases[at + 1 :], *cases[:at]):
         if other.expected_type == "positive" and any(_phrases(other)):
-            text = right_answer(about(task, other), Random(other.id))  # noqa: S311 - an answer, not a secret
+            text = right_answer(describe_case(task, other), Random(other.id))  # noqa: S311 - an answer, not a secret
             if text.strip() and not may_be_right(case, text):
                 return text
     return ""

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalq.definitions.definition import MAX_PROBLEMS, cut, near
-from evalq.definitions.files import csv_rows, read_text, shown
+from evalq.definitions.definition import MAX_PROBLEMS, did_you_mean, limit_problems
+from evalq.definitions.files import csv_rows, display_path, read_text
 from evalq.definitions.located import load_json
 from evalq.errors import InputError, Problem
 from evalq.records import Verdict
@@ -61,8 +61,8 @@ def load_labels(path: Path) -> LabelFile:
     suffix = path.suffix.lower()
     if suffix not in LABEL_SUFFIXES:
         remedy = f"write a {' or '.join(LABEL_SUFFIXES)} file"
-        raise InputError(Problem("not a file labels can be read from", remedy, shown(path)))
-    return read_labels(read_text(path), shown(path), is_csv=suffix == ".csv")
+        raise InputError(Problem("not a file labels can be read from", remedy, display_path(path)))
+    return read_labels(read_text(path), display_path(path), is_csv=suffix == ".csv")
 
 
 def read_labels(text: str, file: str, *, is_csv: bool) -> LabelFile:
@@ -82,7 +82,7 @@ def read_labels(text: str, file: str, *, is_csv: bool) -> LabelFile:
     if not problems and not labels:
         problems = [Problem("no label in it", "fill in `passed`: true or false", file)]
     if problems:
-        raise InputError(*cut(problems))
+        raise InputError(*limit_problems(problems))
     return LabelFile(file, tuple(labels), n_empty)
 
 
@@ -117,7 +117,7 @@ def _csv(text: str, file: str) -> Iterator[_Row]:
 
 def _check_header(names: list[str], file: str) -> None:
     problems = [
-        Problem(f"no column {name!r}", near(name, filter(None, names)), file, 1)
+        Problem(f"no column {name!r}", did_you_mean(name, filter(None, names)), file, 1)
         for name in REQUIRED
         if name not in names
     ]
@@ -158,7 +158,7 @@ def _label(row: Mapping[str, Any], file: str, line: int) -> tuple[Label | None, 
 
 
 def _unknown(name: str, file: str, line: int) -> Problem:
-    return Problem(f"unknown column {name!r}", near(name, KNOWN), file, line)
+    return Problem(f"unknown column {name!r}", did_you_mean(name, KNOWN), file, line)
 
 
 def _text(value: Any) -> str:
@@ -291,7 +291,7 @@ def _complaint(
         state = "could not be graded" if answer.verdict else "is not graded yet"
         return f"the answer of {label.judge} to case {label.case_id!r} {state}", "leave this line out"
     if label.judge not in cases:
-        return f"judge {label.judge!r} is not in bake-off {bakeoff_id}", near(label.judge, cases)
+        return f"judge {label.judge!r} is not in bake-off {bakeoff_id}", did_you_mean(label.judge, cases)
     if label.case_id not in cases[label.judge]:
         guess = get_close_matches(label.case_id, cases[label.judge], n=1)
         return f"bake-off {bakeoff_id} has no case {label.case_id!r}", "".join(

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalq.bakeoff import conclude
 from evalq.bakeoff.conclude import conclude_again
-from evalq.definitions.definition import cut, split_remedy
+from evalq.definitions.definition import limit_problems, split_remedy
 from evalq.errors import InputError, Problem, Refused
 from evalq.grading.people import marks_of, rating_json, read_rating
 from evalq.review.items import check_reviewer
@@ -139,7 +139,7 @@ def _find_all(tx: Connection, given: Sequence[Given]) -> list[Row]:
         except InputError as exc:
             problems += [Problem(p.message, p.remedy, one.file, one.line) for p in exc.problems]
     if problems:
-        raise InputError(*cut(problems))
+        raise InputError(*limit_problems(problems))
     return items
 
 
@@ -156,7 +156,7 @@ def _store_all(tx: Connection, given: Sequence[Given], items: Sequence[Row]) -> 
                 raise
             problems.append(Problem(str(exc), "leave this line out", one.file, one.line))
     if problems:
-        raise InputError(*cut(problems))
+        raise InputError(*limit_problems(problems))
     return stored
 
 

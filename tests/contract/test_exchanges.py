@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from evalq.calling.providers import connect
 from evalq.definitions.judge import HttpJudge, JudgeConfig
 from evalq.errors import ProviderFault
-from evalq.records import About, Prompt
+from evalq.records import CaseContext, Prompt
 
 TOKEN = "s3cret-token"
 ENVIRON = {"EVALQ_VAR_TEST_TOKEN": TOKEN}
@@ -68,7 +68,7 @@ def judge(url: str, **fields: Any) -> JudgeConfig:
 
 def ask(config: JudgeConfig, request: Any) -> Any:
     inputs = {"prompt": "", **({} if request is None else {"request": request})}
-    prompt = Prompt("", "GET /", 64, About("t", "c", inputs=inputs))
+    prompt = Prompt("", "GET /", 64, CaseContext("t", "c", inputs=inputs))
     return json.loads(connect(config, ENVIRON).complete(prompt).text)
 
 

@@ -17,7 +17,7 @@ from evalq.calling.providers import Adapter, connect
 from evalq.definitions.judge import JudgeConfig
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, Prompt
+from evalq.records import CaseContext, Completion, Prompt
 
 KEY = "sk-canary-5f3a9e17c2"
 CANARY = "zanzibar-canary-prompt-41"
@@ -30,7 +30,7 @@ KEY_NAMES = {
 }
 WIRES = tuple(KEY_NAMES)
 ENVIRON = dict.fromkeys(KEY_NAMES.values(), KEY)
-PROMPT = Prompt(f"Be brief, {CANARY}.", f'{CANARY}: say "hello"', 100, About("t", "c"))
+PROMPT = Prompt(f"Be brief, {CANARY}.", f'{CANARY}: say "hello"', 100, CaseContext("t", "c"))
 
 KINDS = {
     "429:seconds=3": "rate",
@@ -229,7 +229,7 @@ def test_many_threads_share_one_adapter(provider: str, sim: Simulator) -> None:
     shared = adapter(provider, sim.url, "slow", deadline_s=30.0)
 
     def ask(number: int) -> str:
-        return shared.complete(Prompt("", f'say "answer {number}"', 50, About("t", str(number)))).text
+        return shared.complete(Prompt("", f'say "answer {number}"', 50, CaseContext("t", str(number)))).text
 
     with ThreadPoolExecutor(64) as threads:
         answers = list(threads.map(ask, range(256)))
@@ -272,7 +272,7 @@ def test_no_log_holds_key_prompt_or_answer(
 
 def test_half_a_character_in_a_prompt_is_permanent(sim: Simulator) -> None:
     for provider in ("anthropic", "openai", "xai", "http"):
-        found = outcome(adapter(provider, sim.url), Prompt("", "\ud800", 10, About("t", "c")))
+        found = outcome(adapter(provider, sim.url), Prompt("", "\ud800", 10, CaseContext("t", "c")))
         assert isinstance(found, ProviderFault)
         assert found.kind == "permanent"
 

@@ -13,10 +13,10 @@ from evalq.calling.providers import connect
 from evalq.calling.providers.transport import client
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, Prompt
+from evalq.records import CaseContext, Completion, Prompt
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "additionalProperties": False}
-ABOUT = About("t", "c", inputs={"question": "how {many}?", "hits": ["a", "b"]})
+ABOUT = CaseContext("t", "c", inputs={"question": "how {many}?", "hits": ["a", "b"]})
 PLAIN = Prompt("Be brief.", "Hello", 64, ABOUT)
 FULL = Prompt("Be brief.", "Hello", 64, ABOUT, temperature=0.0, reply_schema=SCHEMA)
 REPLIES = {

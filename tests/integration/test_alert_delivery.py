@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.schedules import Channel, Slack, Webhook
+from evalq.definitions.schedules import AlertChannel, Slack, Webhook
 from evalq.drift.alerts import are_due, deliver
 from evalq.store.baselines import raise_alert
 from evalq.store.database import Database
@@ -59,8 +59,8 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture
-def channels(hook: Hook) -> list[Channel]:
-    return [Channel(webhook=Webhook(url=hook.url, allow_private=True))]
+def channels(hook: Hook) -> list[AlertChannel]:
+    return [AlertChannel(webhook=Webhook(url=hook.url, allow_private=True))]
 
 
 def alert(db: Database, key: str = "drift/1") -> bool:
@@ -143,7 +143,7 @@ def test_an_alert_of_last_week_is_not_sent_to_a_channel_added_today(
 def test_a_private_address_is_refused_unless_allowed(db: Database, sql: Sql, hook: Hook) -> None:
     alert(db)
     by_name = f"https://localhost:{hook.port}/hook"
-    assert deliver(db, [Channel(webhook=Webhook(url=by_name))], {}) == 0
+    assert deliver(db, [AlertChannel(webhook=Webhook(url=by_name))], {}) == 0
     assert "private" in sql("SELECT last_error FROM alert_deliveries")[0][0]
     assert hook.got == []
 
@@ -160,7 +160,7 @@ def test_one_channel_that_is_down_does_not_hold_up_another(
     db: Database, sql: Sql, hook: Hook, channels: Any
 ) -> None:
     alert(db)
-    nobody = Channel(webhook=Webhook(url="http://127.0.0.1:9/", allow_private=True))
+    nobody = AlertChannel(webhook=Webhook(url="http://127.0.0.1:9/", allow_private=True))
     assert deliver(db, [nobody, *channels], {}) == 1
     states = dict(sql("SELECT channel, state FROM alert_deliveries"))
     assert states == {"webhook": "pending", "webhook-2": "sent"}
@@ -170,7 +170,7 @@ def test_a_command_gets_the_document_and_nothing_of_evalqs(db: Database, tmp_pat
     alert(db)
     told = tmp_path / "told"
     script = "import os,sys; open(sys.argv[1],'w').write(sys.stdin.read() + repr(sorted(os.environ)))"
-    channel = Channel(command=[sys.executable, "-c", script, str(told)])
+    channel = AlertChannel(command=[sys.executable, "-c", script, str(told)])
     assert deliver(db, [channel], {"EVALQ_DATABASE_URL": SECRET, "PAGER": "7"}) == 1
     text = told.read_text("utf-8")
     assert '"run_id": 7' in text
@@ -189,9 +189,11 @@ def test_no_secret_is_in_a_row_or_a_log(
         "SLACK": f"https://localhost/{SECRET}",
     }
     channels = [
-        Channel(webhook=Webhook(url_env="HOOK", headers_env={"Authorization": "TOKEN"}, allow_private=True)),
-        Channel(slack=Slack(url_env="SLACK")),
-        Channel(webhook=Webhook(url=f"http://127.0.0.1:9/{SECRET}", allow_private=True)),
+        AlertChannel(
+            webhook=Webhook(url_env="HOOK", headers_env={"Authorization": "TOKEN"}, allow_private=True)
+        ),
+        AlertChannel(slack=Slack(url_env="SLACK")),
+        AlertChannel(webhook=Webhook(url=f"http://127.0.0.1:9/{SECRET}", allow_private=True)),
     ]
     hook.statuses = [500]
     deliver(db, channels, environ)

@@ -15,7 +15,7 @@ from evalq.calling.spool import Spool
 from evalq.definitions.judge import SimulatedJudge
 from evalq.engines.broker import Broker
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
-from evalq.records import About, Completion, Prompt, Purpose
+from evalq.records import CaseContext, Completion, Prompt, Purpose
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import Database
 
@@ -207,7 +207,7 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
 ) -> None:
     caller = ConnectedJudge(judge(), Failing("transient", "ambiguous", then=answer))
     said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-        caller, Prompt("", "Why?", 16, About("t", "c")), "answer"
+        caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
     )
     reserved = usd("0.000084")  # 4 bytes, 64 of overhead, 16 tokens of answer
     assert sql(JOURNAL) == [
@@ -231,7 +231,7 @@ def test_an_ambiguous_call_is_repeated_once_and_no_more(
     caller = ConnectedJudge(judge(), Failing("ambiguous", "ambiguous", then=answer))
     with pytest.raises(ProviderFault, match="ambiguous"):
         Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-            caller, Prompt("", "Why?", 16, About("t", "c")), "answer"
+            caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
         )
     assert [row[0] for row in sql(JOURNAL)] == ["unknown", "unknown"]
 

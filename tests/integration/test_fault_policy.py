@@ -15,7 +15,7 @@ from evalq.definitions.judge import AnthropicJudge, GoogleJudge, JudgeConfig, Op
 from evalq.engines.broker import Broker
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import ProviderFault, PutBack
-from evalq.records import About, Prompt
+from evalq.records import CaseContext, Prompt
 from evalq.store import jobs
 from evalq.store.database import Database
 
@@ -82,7 +82,7 @@ def judges(simulator: Simulator, fault: str) -> list[JudgeConfig]:
 
 def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
     """The kind of the fault and the end of the job, as workers/jobs.py decides it."""
-    prompt = Prompt("system", 'say "hello"', 64, About("t", "c"))
+    prompt = Prompt("system", 'say "hello"', 64, CaseContext("t", "c"))
     try:
         completion = meter.ask(ConnectedJudge(judge, connect(judge, {"KEY": "sk-test"})), prompt, "answer")
     except ProviderFault as fault:

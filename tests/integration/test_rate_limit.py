@@ -11,7 +11,7 @@ from evalq.calling.rate_limit import MAX_WAIT_S, Gatekeeper
 from evalq.definitions.judge import SimulatedJudge
 from evalq.engines.broker import Broker, make_app
 from evalq.errors import ProviderFault, PutBack
-from evalq.records import About, Completion, Prompt, RateHints, Usage
+from evalq.records import CaseContext, Completion, Prompt, RateHints, Usage
 from evalq.settings import Settings
 
 Judge = Callable[..., SimulatedJudge]
@@ -21,7 +21,7 @@ SLACK = 0.25
 
 
 def prompt(characters: int = 252, max_tokens: int = 100) -> Prompt:
-    return Prompt("", "x" * characters, max_tokens, About("t", "c"))
+    return Prompt("", "x" * characters, max_tokens, CaseContext("t", "c"))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from evalq.calling.pricing import price_of
 from evalq.definitions.catalogue import catalogue, pick, with_models
-from evalq.definitions.judge import AnthropicJudge, CommandJudge, hurried
+from evalq.definitions.judge import AnthropicJudge, CommandJudge, with_deadline
 
 SHIPPED = catalogue({})
 
@@ -45,7 +45,7 @@ def test_a_name_of_no_provider_makes_no_judge(name: str) -> None:
 def test_a_judge_may_be_given_another_time_to_answer() -> None:
     model = AnthropicJudge(name="m", provider="anthropic", model="m")
     command = CommandJudge(name="c", provider="command", command=["x"])
-    assert hurried(model, 5.0).deadline_s == 5  # type: ignore[union-attr]
-    assert hurried(command, 5.0).timeout_s == 5  # type: ignore[union-attr]
-    assert hurried(model, None) is model
-    assert hurried(SHIPPED["sim-grader"], 5.0) == SHIPPED["sim-grader"]
+    assert with_deadline(model, 5.0).deadline_s == 5  # type: ignore[union-attr]
+    assert with_deadline(command, 5.0).timeout_s == 5  # type: ignore[union-attr]
+    assert with_deadline(model, None) is model
+    assert with_deadline(SHIPPED["sim-grader"], 5.0) == SHIPPED["sim-grader"]

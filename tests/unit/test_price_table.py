@@ -21,7 +21,7 @@ from evalq.calling.pricing import (
 )
 from evalq.definitions.catalogue import catalogue
 from evalq.definitions.judge import JudgeConfig, ModelJudge, Price
-from evalq.records import About, Prompt, Usage
+from evalq.records import CaseContext, Prompt, Usage
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 SHIPPED = {name: judge for name, judge in catalogue({}).items() if isinstance(judge, ModelJudge)}
@@ -49,7 +49,7 @@ def judge(provider: str, model: str = "", **fields: object) -> JudgeConfig:
 
 
 def prompt(text: str, max_tokens: int = 1000, **fields: Any) -> Prompt:
-    return Prompt("", text, max_tokens, About("t", "c"), **fields)
+    return Prompt("", text, max_tokens, CaseContext("t", "c"), **fields)
 
 
 @pytest.mark.parametrize("name", SEED)

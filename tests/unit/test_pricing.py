@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from evalq.calling.pricing import cost_usd, estimate_usd, is_priced, price_of, prices_as_of, worst_case_usd
 from evalq.definitions.judge import CommandJudge, JudgeConfig, OpenAIJudge, Price, PythonJudge, SimulatedJudge
-from evalq.records import About, Prompt, Usage
+from evalq.records import CaseContext, Prompt, Usage
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 PRICE = Price(input=Decimal("3"), output=Decimal("15"))
@@ -21,7 +21,7 @@ OWN: list[JudgeConfig] = [
 
 
 def prompt(text: str, max_tokens: int = 1000) -> Prompt:
-    return Prompt("", text, max_tokens, About("t", "c"))
+    return Prompt("", text, max_tokens, CaseContext("t", "c"))
 
 
 def test_dollars_are_exact_per_million_tokens() -> None:
@@ -54,7 +54,7 @@ def test_the_worst_case_counts_every_byte_the_overhead_and_all_the_answer_may_be
 
 
 def test_the_system_prompt_is_paid_for_too() -> None:
-    asked = Prompt("12345678", "", 0, About("t", "c"))
+    asked = Prompt("12345678", "", 0, CaseContext("t", "c"))
     assert worst_case_usd(PRICED, asked) == Decimal(3) * (8 + 64) / 1_000_000
     assert estimate_usd(PRICED, asked) == Decimal(3) * 2 / 1_000_000
 

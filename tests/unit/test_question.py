@@ -1,9 +1,9 @@
 import pytest
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.prompt import about, answer_prompt
+from evalq.definitions.prompt import answer_prompt, describe_case
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
-from evalq.records import About, Completion
+from evalq.records import CaseContext, Completion
 
 CASE = EvalCase(
     id="c1",
@@ -42,7 +42,7 @@ def test_the_expected_answer_is_never_in_what_a_model_reads() -> None:
 
 def test_a_prompt_is_about_its_case_sample_and_seed() -> None:
     told = answer_prompt(task(), CASE, sample=3, seed=7).about
-    assert told == About(
+    assert told == CaseContext(
         task="t",
         case_id="c1",
         sample=3,
@@ -54,7 +54,7 @@ def test_a_prompt_is_about_its_case_sample_and_seed() -> None:
 
 
 def test_a_negative_case_expects_nothing() -> None:
-    told = about(task(), EvalCase(id="n", inputs={}, expected_type="negative"))
+    told = describe_case(task(), EvalCase(id="n", inputs={}, expected_type="negative"))
     assert (told.is_positive, told.expected, told.stratum) == (False, {}, {})
 
 
@@ -67,12 +67,12 @@ def test_a_negative_case_expects_nothing() -> None:
     ],
 )
 def test_the_form_of_the_answer_follows_the_task(fields: dict[str, object], form: str) -> None:
-    assert about(task(**fields), CASE).answer_form == form
+    assert describe_case(task(**fields), CASE).answer_form == form
 
 
 def test_a_case_may_want_a_ranking_by_its_own_graders() -> None:
     ranked = EvalCase.model_validate({"id": "r", "inputs": {}, "graders": [{"type": "mrr"}]})
-    assert about(task(scoring=None), ranked).answer_form == "ranking"
+    assert describe_case(task(scoring=None), ranked).answer_form == "ranking"
 
 
 def test_only_an_answered_completion_is_an_answer() -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 from evalq.bakeoff.holdout import chain, log
 from evalq.bakeoff.holdout.chain import Anchor, Break, BreakKind, history_of
 from evalq.bakeoff.holdout.log import FILE_NAME, mirror_path, read_mirror
-from evalq.definitions.files import file_sha256, load_located, shown
+from evalq.definitions.files import display_path, file_sha256, load_located
 from evalq.definitions.project import list_evalsets
 from evalq.errors import InputError, Problem, Refused
 from evalq.store.database import Database
@@ -125,7 +125,7 @@ class Audit:
 def audit(db: Database, root: Path, task: str, *, anchor: Anchor | None = None) -> Audit:
     """Check one task's log; nothing is changed."""
     kept, written = log.read_lines(db, task), read_mirror(root, task)
-    file = shown(mirror_path(root, task))
+    file = display_path(mirror_path(root, task))
     findings = [*_in_database(db, task, kept, anchor), *_in_file(file, written, kept, anchor)]
     where, lines = (DATABASE, kept) if kept else (file, written or [])
     findings += _changed_sets(root, task, where=where, lines=lines)

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalq.bakeoff.holdout import chain
 from evalq.bakeoff.holdout.chain import Break, Entry, History, Link, history_of
-from evalq.definitions.files import shown
+from evalq.definitions.files import display_path
 from evalq.errors import Refused
 from evalq.store.database import Connection, Database, Row
 
@@ -134,8 +134,9 @@ class Mirror:
         found = next(iter(chain.find_breaks(lines)), differing) or differing
         assert found is not None
         return (
-            f"{shown(self._path)}:{found.line}: {found.found}; a log that contradicts the database is not "
-            f"continued: see `evalq holdout verify-log`, and restore the file from version control"
+            f"{display_path(self._path)}:{found.line}: {found.found}; "
+            "a log that contradicts the database is not continued: see `evalq holdout verify-log`, "
+            "and restore the file from version control"
         )
 
 
@@ -162,7 +163,7 @@ def _write_all(file: FileIO, data: bytes) -> None:
 
 def _unusable(path: Path, exc: OSError) -> str:
     reason = exc.strerror or type(exc).__name__
-    return f"{shown(path)} cannot be written ({reason}), and no look goes unrecorded; mend that first"
+    return f"{display_path(path)} cannot be written ({reason}), and no look goes unrecorded; mend that first"
 
 
 @dataclass(frozen=True)

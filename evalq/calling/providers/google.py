@@ -29,7 +29,7 @@ from evalq.calling.providers.requests import google_config, google_contents
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import GoogleJudge
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, CompletionState, Prompt, Usage
+from evalq.records import CaseContext, Completion, CompletionState, Prompt, Usage
 
 if TYPE_CHECKING:
     from google import genai
@@ -72,7 +72,7 @@ class GoogleAdapter:
 
     def _check_params(self) -> None:
         try:
-            _config(google_config(self._judge, Prompt("", "", 1, About("", ""))), {})
+            _config(google_config(self._judge, Prompt("", "", 1, CaseContext("", ""))), {})
         except ValidationError as exc:
             names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
             message = f"{self._judge.name} has params that Google's SDK does not take: {names}"

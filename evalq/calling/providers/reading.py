@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from evalq.definitions.judge import Judged
+from evalq.definitions.judge import BaseJudge
 from evalq.errors import ProviderFault
 from evalq.records import CompletionState, RateHints, ToolCall
 
@@ -157,7 +157,7 @@ def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
     return written if isinstance(written, dict) else {"value": written}
 
 
-def read_key(judge: Judged, environ: Mapping[str, str]) -> str | None:
+def read_key(judge: BaseJudge, environ: Mapping[str, str]) -> str | None:
     """The key, None for a judge that needs none; a fatal fault that names the variable when it is missing."""
     return read_variable(judge.key_name, environ, wanted_by=judge.name) if judge.key_name else None
 

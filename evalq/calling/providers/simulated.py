@@ -11,7 +11,7 @@ from typing import Any
 
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, CompletionState, Prompt, ReplyForm, Usage
+from evalq.records import CaseContext, Completion, CompletionState, Prompt, ReplyForm, Usage
 
 _SECTION = re.compile(r"^\[(\w+)\]", re.MULTILINE)
 _OPENINGS = (
@@ -22,7 +22,7 @@ _OPENINGS = (
 )
 
 
-def right_answer(about: About, rng: Random) -> str:
+def right_answer(about: CaseContext, rng: Random) -> str:
     """The expected answer in the task's form."""
     if about.answer_form == "findings":
         return _json([_true_finding(about, rng)] if about.is_positive else [])
@@ -34,7 +34,7 @@ def right_answer(about: About, rng: Random) -> str:
     return _expected_text(about)
 
 
-def wrong_answer(about: About, rng: Random) -> str:
+def wrong_answer(about: CaseContext, rng: Random) -> str:
     """A plausible wrong answer in the task's form."""
     if about.answer_form == "findings":
         misses = about.is_positive and rng.random() < 0.6
@@ -46,7 +46,7 @@ def wrong_answer(about: About, rng: Random) -> str:
     return "none of these" if _expected_text(about) != "none of these" else "something else"
 
 
-def _true_finding(about: About, rng: Random) -> dict[str, Any]:
+def _true_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
     quotes = about.expected.get("quotes") or [
         {"source": "?", "quote": str(phrase)} for phrase in about.expected.get("any_of", [])
     ]
@@ -57,7 +57,7 @@ def _true_finding(about: About, rng: Random) -> dict[str, Any]:
     }
 
 
-def _false_finding(about: About, rng: Random) -> dict[str, Any]:
+def _false_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
     """Quotes that stand in the sources but contradict nothing: their opening words."""
     sources = str(about.inputs.get("sources", ""))
     sections = _SECTION.split(sources)[1:]
@@ -69,7 +69,7 @@ def _false_finding(about: About, rng: Random) -> dict[str, Any]:
     return {"contradiction": f"{rng.choice(_OPENINGS)} about what they describe.", "quotes": quotes}
 
 
-def _decision(about: About, rng: Random, *, is_right: bool) -> str:
+def _decision(about: CaseContext, rng: Random, *, is_right: bool) -> str:
     """One of the choices, each written as `KEY=choice`, that is expected, or one that is not."""
     wanted = about.expected.get("decision", [])
     names = [wanted] if isinstance(wanted, str) else list(wanted)
@@ -81,7 +81,7 @@ def _other_ids(rng: Random) -> list[str]:
     return [f"other-{rng.randrange(1000):03d}" for _ in range(5)]
 
 
-def _expected_text(about: About) -> str:
+def _expected_text(about: CaseContext) -> str:
     if "answer" in about.expected:
         return str(about.expected["answer"])
     return next((str(phrase) for phrase in about.expected.get("any_of", [])), "")
@@ -94,7 +94,7 @@ def _json(value: object) -> str:
 _REASON = "simulated"
 
 
-def grader_reply(about: About, *, is_right: bool, is_structured: bool = False, aloud: str = "") -> str:
+def grader_reply(about: CaseContext, *, is_right: bool, is_structured: bool = False, aloud: str = "") -> str:
     """The mark when right, the opposite when wrong: as a JSON object, or on a last line of its own.
 
     `aloud` is what the grader says first; in an object that is its reason.
@@ -113,36 +113,36 @@ def _line(key: str, value: Any) -> str:
     return f"{key.upper()}={value} REASON={_REASON}"
 
 
-def _verdict(about: About, is_right: bool) -> tuple[str, Any]:
+def _verdict(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     return "verdict", "VALID" if _is_true(about, about.graded_text) == is_right else "INVALID"
 
 
-def _score(about: About, is_right: bool) -> tuple[str, Any]:
+def _score(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     return "score", _one_score(about, "", is_good=_is_true(about, about.graded_text) == is_right)
 
 
-def _scores(about: About, is_right: bool) -> tuple[str, Any]:
+def _scores(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     is_good = _is_true(about, about.graded_text) == is_right
     return "scores", {name: _one_score(about, name, is_good=is_good) for name in about.choices}
 
 
-def _category(about: About, is_right: bool) -> tuple[str, Any]:
+def _category(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     """The first of the choices is the best one, the last the worst."""
     return "category", about.choices[0 if _is_true(about, about.graded_text) == is_right else -1]
 
 
-def _boolean(about: About, is_right: bool) -> tuple[str, Any]:
+def _boolean(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     return "answer", "YES" if _is_true(about, about.graded_text) == is_right else "NO"
 
 
-def _preference(about: About, is_right: bool) -> tuple[str, Any]:
+def _preference(about: CaseContext, is_right: bool) -> tuple[str, Any]:
     """The one answer of two that is true; one that is wrong takes the other, or the first of two equals."""
     first, second = (_is_true(about, text) for text in about.choices)
     truth = "TIE" if first == second else "A" if first else "B"
     return "winner", truth if is_right else {"TIE": "A", "A": "B", "B": "A"}[truth]
 
 
-_MARKS: Mapping[ReplyForm, Callable[[About, bool], tuple[str, Any]]] = {
+_MARKS: Mapping[ReplyForm, Callable[[CaseContext, bool], tuple[str, Any]]] = {
     "verdict": _verdict,
     "score": _score,
     "criteria": _scores,
@@ -152,14 +152,14 @@ _MARKS: Mapping[ReplyForm, Callable[[About, bool], tuple[str, Any]]] = {
 }
 
 
-def _one_score(about: About, name: str, *, is_good: bool) -> int:
+def _one_score(about: CaseContext, name: str, *, is_good: bool) -> int:
     """The end of the scale or the score next to it; by the case, so that the same answer scores the same."""
     low, high = about.scale
     step = int(high - low > 2 and Random(f"{about.case_id}/{name}").random() < 0.5)  # noqa: S311 - no secret
     return high - step if is_good else low + step
 
 
-def _is_true(about: About, text: str) -> bool:
+def _is_true(about: CaseContext, text: str) -> bool:
     """Whether a text holds one of the expected phrases, plainly or as JSON has it."""
     wanted = [str(phrase) for phrase in about.expected.get("any_of", [])]
     phrases = wanted or [str(about.expected.get("answer", ""))]
@@ -192,11 +192,11 @@ class SimulatedAdapter:
         state, text = self._answer(prompt, trouble)
         return Completion(state, text, _usage(prompt, text), latency_ms, model=self._judge.model)
 
-    def _rng(self, about: About, what: str) -> Random:
+    def _rng(self, about: CaseContext, what: str) -> Random:
         key = f"{about.seed}/{self._judge.name}/{about.case_id}/{about.sample}/{about.graded_text}/{what}"
         return seeded(key)
 
-    def _trouble(self, about: About) -> str | None:
+    def _trouble(self, about: CaseContext) -> str | None:
         """The misbehaviour this call has, if any. An error passes with the next attempt's own draw."""
         draw = self._rng(about, f"trouble/{about.attempt}").random()
         for name, share in self._judge.misbehaviour:
@@ -205,7 +205,7 @@ class SimulatedAdapter:
             draw -= share
         return None
 
-    def _latency_ms(self, about: About, *, is_slow: bool) -> int:
+    def _latency_ms(self, about: CaseContext, *, is_slow: bool) -> int:
         quantiles = self._judge.latency_ms
         spread: float = quantiles.p95 / quantiles.p50
         z = self._rng(about, f"latency/{about.attempt}").gauss(0, 1) / _NORMAL.inv_cdf(0.95)
@@ -238,7 +238,7 @@ class SimulatedAdapter:
         rng = self._rng(about, "answer")
         return right_answer(about, rng) if is_right else wrong_answer(about, rng)
 
-    def _is_right(self, about: About) -> bool:
+    def _is_right(self, about: CaseContext) -> bool:
         """A latent ability model: case difficulty shared by all, taste shared by the family, and luck."""
         judge = self._judge
         shared, family = judge.shared_difficulty, min(judge.family_likeness, 1 - judge.shared_difficulty)
@@ -248,7 +248,7 @@ class SimulatedAdapter:
         latent = shared**0.5 * difficulty + family**0.5 * taste + (1 - shared - family) ** 0.5 * luck
         return _NORMAL.cdf(latent) < self._accuracy(about)
 
-    def _accuracy(self, about: About) -> float:
+    def _accuracy(self, about: CaseContext) -> float:
         by_stratum = self._judge.accuracy_by_stratum
         names = ("_".join(about.stratum.values()), *about.stratum.values())
         return next((by_stratum[name] for name in names if name in by_stratum), self._judge.accuracy)

@@ -13,7 +13,7 @@ from evalq.definitions.graders.text import (
     Contains,
     ContainsAll,
     ContainsAny,
-    Decision,
+    DecisionGrader,
     Equals,
     Levenshtein,
     Matches,
@@ -21,7 +21,7 @@ from evalq.definitions.graders.text import (
     MinWords,
     NotContains,
     NotMatches,
-    Refusal,
+    RefusalGrader,
     Semantic,
     StartsEnds,
 )
@@ -64,13 +64,13 @@ CheckConfig = (
     | ToolTrajectory
     | MaxToolCalls
     | SkillTriggered
-    | Refusal
+    | RefusalGrader
     | HitAtK
     | Mrr
 )
 
 
-__all__ = ["Decision", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
+__all__ = ["DecisionGrader", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 
 
 def _spelled(value: Any) -> Any:
@@ -81,7 +81,7 @@ def _spelled(value: Any) -> Any:
 
 
 GraderConfig = Annotated[
-    CheckConfig | Decision | ModelGraders | FunctionOutput | Human,
+    CheckConfig | DecisionGrader | ModelGraders | FunctionOutput | Human,
     Field(discriminator="type"),
     BeforeValidator(_spelled),
 ]

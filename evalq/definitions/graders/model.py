@@ -6,7 +6,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, FiniteFloat, model_va
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
 from evalq.definitions.graders.grader import Grader, Scale
-from evalq.definitions.judge import Share
+from evalq.definitions.judge import Proportion
 from evalq.definitions.rubrics import NamedCriteria, Rubric, rubric_names
 
 Panel = Literal["majority", "mean"]
@@ -179,7 +179,7 @@ class CategoricalGrader(ModelGrader):
 
     type: Literal["categorical"]
     rubric: Rubric
-    categories: Annotated[dict[str, Share | None], BeforeValidator(_scored)] = Field(min_length=2)
+    categories: Annotated[dict[str, Proportion | None], BeforeValidator(_scored)] = Field(min_length=2)
     pass_categories: list[str] = Field(min_length=1)
     examples: list[CategoryExample] = Field(default=[], exclude_if=is_unset)
 

@@ -240,7 +240,7 @@ class NotMatches(PatternGrader):
     type: Literal["not_matches"]
 
 
-class Refusal(Grader):
+class RefusalGrader(Grader):
     """The answer declines to help, by the phrases refusals begin with in English, German and Vietnamese.
 
     Whether it should is said here, else by the case's `expected.should_refuse`, else it should. `phrases`
@@ -265,7 +265,7 @@ class Refusal(Grader):
 Choice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 
 
-class Decision(Grader):
+class DecisionGrader(Grader):
     """The last line is `KEY=<choice> REASON=<sentence>`; passes when the choice is `expected.decision`.
 
     That may be a list of choices of which each is right. An answer in any other form is an error. With a

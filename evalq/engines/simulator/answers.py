@@ -11,7 +11,7 @@ from evalq.calling.providers.simulated import grader_reply, right_answer, wrong_
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.project import find_evalset, find_task
-from evalq.definitions.prompt import about, answer_prompt
+from evalq.definitions.prompt import answer_prompt, describe_case
 from evalq.definitions.task import TaskConfig
 from evalq.engines.simulator.exchange import (
     CHARS_PER_TOKEN,
@@ -24,7 +24,7 @@ from evalq.engines.simulator.exchange import (
 from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.grading.grade import grader_calls
 from evalq.grading.prompts import without_nonce
-from evalq.records import About, Prompt
+from evalq.records import CaseContext, Prompt
 
 _SAY = re.compile(r'\bsay ("(?:[^"\\]|\\.)*")', re.IGNORECASE | re.DOTALL)
 _VERDICTS = ("VALID", "INVALID")
@@ -115,14 +115,14 @@ class _Frame(NamedTuple):
 
     before: str
     after: str
-    about: About
+    about: CaseContext
 
 
 class KnownCases:
     """Answers a known case's prompt rightly or wrongly, and a grader's prompt on one by the truth."""
 
     def __init__(self, sets: Iterable[tuple[TaskConfig, Iterable[EvalCase]]] = ()) -> None:
-        self._abouts: dict[str, About] = {}
+        self._abouts: dict[str, CaseContext] = {}
         self._frames: list[_FrameIndex] = []
         for task, cases in sets:
             self._learn(task, list(cases))
@@ -144,14 +144,14 @@ class KnownCases:
 
     def _learn(self, task: TaskConfig, cases: list[EvalCase]) -> None:
         for case in cases:
-            self._abouts[answer_prompt(task, case).user.strip()] = about(task, case)
+            self._abouts[answer_prompt(task, case).user.strip()] = describe_case(task, case)
         by_place: dict[int, list[_Frame]] = {}
         for case in cases:
             for place, frame in enumerate(_frames(task, case)):
                 by_place.setdefault(place, []).append(frame)
         self._frames += [_FrameIndex(frames) for frames in by_place.values()]
 
-    def _graded(self, user: str) -> About | None:
+    def _graded(self, user: str) -> CaseContext | None:
         return next((one for index in self._frames if (one := index.find(user))), None)
 
 
@@ -165,7 +165,7 @@ class _FrameIndex:
         for frame in frames:
             self._frames.setdefault(frame.before[: self._length], []).append(frame)
 
-    def find(self, user: str) -> About | None:
+    def find(self, user: str) -> CaseContext | None:
         """What a grader's prompt is about, with the text it is to grade."""
         for frame in self._frames.get(user[: self._length], ()):
             text = user.rstrip()

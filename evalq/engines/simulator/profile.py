@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, model_validator
 
 from evalq.definitions.definition import Definition
-from evalq.definitions.judge import Share
+from evalq.definitions.judge import Proportion
 
 STATUSES = (
     "400",
@@ -122,11 +122,11 @@ class Profile(Definition):
     latency_ms: Annotated[Quantiles, BeforeValidator(_quantiles)] = Quantiles(p50=0, p95=0)
     answer: Literal["echo", "verdict", "cases"] = "echo"
     fixed: str | None = None
-    accuracy: Share = 1.0
-    valid: Share = 0.5
+    accuracy: Proportion = 1.0
+    valid: Proportion = 0.5
     output_tokens: int | None = Field(default=None, ge=0)
     thinking_tokens: int = Field(default=0, ge=0)
-    faults: dict[FaultName, Share] = Field(default={})
+    faults: dict[FaultName, Proportion] = Field(default={})
     schedule: list[FaultName] = Field(default=[])
     require_key: str | None = None
     rpm: int | None = Field(default=None, gt=0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.files import shown
+from evalq.definitions.files import display_path
 from evalq.errors import InputError, Problem
 
 NO_SKILL = "_no-skill"
@@ -117,7 +117,9 @@ def write_together(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         targets = [folder / name for name in texts]
         for target in targets:
             if target.is_dir():
-                raise InputError(Problem("is a folder", "remove it, or choose another -d", shown(target)))
+                raise InputError(
+                    Problem("is a folder", "remove it, or choose another -d", display_path(target))
+                )
         drafts = [folder / f".{name}.{os.getpid()}.draft" for name in texts]
         try:
             for draft, text in zip(drafts, texts.values(), strict=True):
@@ -136,4 +138,4 @@ def _problems_told(folder: Path) -> Iterator[None]:
         yield
     except OSError as exc:
         message = f"cannot be written: {exc.strerror}"
-        raise InputError(Problem(message, "choose another folder with -d", shown(folder))) from None
+        raise InputError(Problem(message, "choose another folder with -d", display_path(folder))) from None

@@ -9,7 +9,7 @@ from typing import Any
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 from evalq.formats.agentv.checks import PASSES_AT, Scene, Standing
@@ -166,7 +166,7 @@ def recognises(path: Path) -> bool:
     return seen.has(*_TESTS) and asks and not is_of_promptfoo
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """The tests of the file for a bake-off; InputError with the problems of all of them."""
     del root  # files are looked for in the file's own repository, wherever we are
     read = read_eval_yaml(path)
@@ -177,7 +177,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     if not cases:
         raise InputError(Problem("no tests", "list them under tests:", read.file))
     _note_unused(read, cases, losses)
-    return Imported(
+    return LoadedTask(
         _task(read, path),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), read.file, lines),
         warnings=losses.texts,

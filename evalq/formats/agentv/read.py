@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.files import read_text, shown
+from evalq.definitions.files import display_path, read_text
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.yaml_text import load_anchored_yaml, plain_value
 from evalq.errors import InputError, Problem
@@ -18,7 +18,7 @@ _SCHEME = "file://"
 
 def load_document(path: Path, *, merges: bool = True, plain: Callable[[str], Any] = plain_value) -> Located:
     """The value in a YAML, JSON or JSONL file; a JSONL file's is the list of its lines."""
-    text, file = read_text(path), shown(path)
+    text, file = read_text(path), display_path(path)
     match path.suffix.lower():
         case ".json":
             return load_json(text, file)
@@ -92,7 +92,7 @@ def _inside(node: Node, found: Path, folder: Path) -> Path:
         remedy = "name a file in or under that folder"
         node.refuse(f"{str(node.value)!r} is outside the folder of the file", remedy)
     if not found.is_file():
-        node.refuse(f"no such file: {shown(found)}", "name a file of tests: YAML, JSON or JSONL")
+        node.refuse(f"no such file: {display_path(found)}", "name a file of tests: YAML, JSON or JSONL")
     return found
 
 

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evalq.definitions.definition import near, validate
-from evalq.definitions.files import shown
+from evalq.definitions.definition import did_you_mean, validate
+from evalq.definitions.files import display_path
 from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
 from evalq.formats.eva.eval_file import read_eval
@@ -84,7 +84,9 @@ def _check_meta(notes: Notes, folder: PromptFolder) -> PromptMeta | None:
 def _warn_of_unknown_keys(notes: Notes, located: Located) -> None:
     for key in located.value:
         if key not in FullMeta.model_fields:
-            notes.warning(located.problem((key,), f"unknown key {key!r}", near(key, FullMeta.model_fields)))
+            notes.warning(
+                located.problem((key,), f"unknown key {key!r}", did_you_mean(key, FullMeta.model_fields))
+            )
 
 
 def _check_variables(notes: Notes, folder: PromptFolder, meta: PromptMeta, text: str) -> None:
@@ -124,7 +126,9 @@ def _check_case(notes: Notes, prompt: EvaPrompt, at: int) -> None:
     for name in case_values(prompt, at, case):
         if name not in used:
             message = f"case {case.name!r} gives a value for {name!r}, which {PROMPT} does not use"
-            notes.warning(prompt.located.problem(("cases", at, "inputs", name), message, near(name, used)))
+            notes.warning(
+                prompt.located.problem(("cases", at, "inputs", name), message, did_you_mean(name, used))
+            )
 
 
 def _check_examples(notes: Notes, folder: PromptFolder) -> None:
@@ -132,7 +136,7 @@ def _check_examples(notes: Notes, folder: PromptFolder) -> None:
     for path in sorted(folder.path("examples").glob(f"*/{INPUTS}")):
         name = f"examples/{path.parent.name}"
         own = PromptFolder(folder.folder, folder.folder)
-        notes.take(lambda own=own, name=name: own.inputs(name), file=shown(path))  # type: ignore[misc]
+        notes.take(lambda own=own, name=name: own.inputs(name), file=display_path(path))  # type: ignore[misc]
 
 
 def _check_aliases(notes: Notes, folder: PromptFolder, aliases: Aliases) -> None:
@@ -146,7 +150,7 @@ def _check_aliases(notes: Notes, folder: PromptFolder, aliases: Aliases) -> None
             notes.problem(Problem(f"{alias!r} is no alias", remedy, file, line))
         elsewhere = [other for other in aliases[alias] if other != (folder.folder.resolve(), line)]
         if elsewhere:
-            where = f"{shown(elsewhere[0][0] / ALIASES)}:{elsewhere[0][1]}"
+            where = f"{display_path(elsewhere[0][0] / ALIASES)}:{elsewhere[0][1]}"
             notes.problem(Problem(f"alias {alias!r} is also in {where}", "keep one of them", file, line))
 
 
@@ -177,4 +181,4 @@ def _aliases(folder: PromptFolder) -> list[tuple[str, int]]:
 
 
 def _file(folder: PromptFolder, name: str) -> str:
-    return shown(folder.path(name))
+    return display_path(folder.path(name))

@@ -11,8 +11,8 @@ from evalq.bakeoff.inspect import Question, find_cases
 from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request, prepare_imported
-from evalq.definitions.files import shown
-from evalq.definitions.loaded import Imported
+from evalq.definitions.files import display_path
+from evalq.definitions.loaded import LoadedTask
 from evalq.engines.session import Session
 from evalq.formats.eva.load import TRIGGERING, EvaPrompt, case_sets, triggering_set
 from evalq.formats.problems import each_made
@@ -153,7 +153,7 @@ class Wish:
 class Part:
     """One bake-off of the evaluation: what it was made of, and its plan."""
 
-    imported: Imported
+    imported: LoadedTask
     plan: Plan
 
     @property
@@ -171,7 +171,7 @@ def prepare_parts(prompt: EvaPrompt, wish: Wish, settings: Settings) -> list[Par
     return each_made(lambda one: _part(prompt, one, wish, settings), sets)
 
 
-def _part(prompt: EvaPrompt, imported: Imported, wish: Wish, settings: Settings) -> Part:
+def _part(prompt: EvaPrompt, imported: LoadedTask, wish: Wish, settings: Settings) -> Part:
     # A request's judge does a grader's work, so that a model named for graders may do it.
     usual = settings.grader_model if imported.evalset.name == TRIGGERING else None
     judge = wish.judge or next(iter(imported.judges), None) or usual
@@ -227,7 +227,7 @@ def read_result(
         lines += [_line(part, case.id, result, answers.get(case.id)) for case in part.imported.evalset.cases]
     return EvaResult(
         prompt.folder.id,
-        shown(prompt.folder.folder),
+        display_path(prompt.folder.folder),
         tuple(_as_written(lines)),
         tuple(result.id for result in ended.results),
         sum((result.spent_usd for result in ended.results), Decimal(0)),

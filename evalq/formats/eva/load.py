@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from evalq.definitions.definition import NAME_REMEDY, cut, is_name, near, split_remedy
+from evalq.definitions.definition import NAME_REMEDY, did_you_mean, is_name, limit_problems, split_remedy
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.files import LoadedEvalSet, shown
+from evalq.definitions.files import LoadedEvalSet, display_path
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import names_builtin_rubric
@@ -132,11 +132,11 @@ def load_prompt(path: Path, root: Path) -> EvaPrompt:
     located = gathered(lambda: folder.located(EVAL), problems)
     exam = gathered(lambda: read_eval(located), problems) if located is not None else None
     if meta is None or text is None or located is None or exam is None:
-        raise InputError(*cut(problems))
+        raise InputError(*limit_problems(problems))
     return EvaPrompt(folder, meta, text, exam, located)
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> LoadedTask:
     """A prompt's cases for a bake-off; its requests, decided by description, when it has nothing else."""
     del trigger_mode
     prompt = load_prompt(path, root)
@@ -147,11 +147,11 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -
     return _imported(prompt, list(enumerate(prompt.exam.cases)), warnings=note if requests else ())
 
 
-def case_sets(prompt: EvaPrompt, only: str | None = None) -> list[Imported]:
+def case_sets(prompt: EvaPrompt, only: str | None = None) -> list[LoadedTask]:
     """The cases, or the one named: one set for each model with the same time to answer."""
     chosen = [(at, case) for at, case in enumerate(prompt.exam.cases) if only in (None, case.name)]
     if only is not None and not chosen:
-        known = near(only, [case.name for case in prompt.exam.cases])
+        known = did_you_mean(only, [case.name for case in prompt.exam.cases])
         raise prompt.place().error(f"there is no case {only!r}", known or "add it under cases:")
     groups: dict[tuple[str | None, float | None], list[tuple[int, Case]]] = {}
     for at, case in chosen:
@@ -159,13 +159,13 @@ def case_sets(prompt: EvaPrompt, only: str | None = None) -> list[Imported]:
     return each_made(lambda group: _imported(prompt, group), groups.values())
 
 
-def triggering_set(prompt: EvaPrompt) -> Imported | None:
+def triggering_set(prompt: EvaPrompt) -> LoadedTask | None:
     """The requests; None when there are none."""
     block = prompt.exam.triggering
     if block is None or not block.queries:
         return None
     if not prompt.skill.description:
-        file = shown(prompt.folder.path(META))
+        file = display_path(prompt.folder.path(META))
         raise InputError(Problem("neither description nor summary to decide by", "add description: …", file))
     cases = [trigger_case(prompt.skill, query, should_trigger=should) for query, should in block.queries]
     lists = [
@@ -175,7 +175,7 @@ def triggering_set(prompt: EvaPrompt) -> Imported | None:
         case.id: prompt.located.line_of(("triggering", *loc)) for case, loc in zip(cases, lists, strict=True)
     }
     model = prompt.exam.trigger_model
-    return Imported(
+    return LoadedTask(
         trigger_task(prompt.folder.id, prompt.meta.summary),
         LoadedEvalSet(EvalSet(name=TRIGGERING, cases=cases), prompt.located.file, lines),
         judges=(model,) if model else (),
@@ -214,12 +214,12 @@ def case_values(prompt: EvaPrompt, at: int, case: Case) -> dict[str, object]:
 
 def _imported(
     prompt: EvaPrompt, cases: Sequence[tuple[int, Case]], *, warnings: tuple[str, ...] = ()
-) -> Imported:
+) -> LoadedTask:
     made = each_made(lambda one: case_of(prompt, *one), cases)
     models = dict.fromkeys(model for _, case in cases if (model := prompt.model_of(case)))
     times = [prompt.exam.timeout_of(case) for _, case in cases]
     lines = {case.name: prompt.located.line_of(("cases", at)) for at, case in cases}
-    return Imported(
+    return LoadedTask(
         _task(prompt),
         LoadedEvalSet(EvalSet(name=CASES, cases=made), prompt.located.file, lines),
         judges=tuple(models),
@@ -238,5 +238,5 @@ def _task(prompt: EvaPrompt) -> TaskConfig:
     )
 
 
-def _nothing_asked(prompt: EvaPrompt) -> Imported:
+def _nothing_asked(prompt: EvaPrompt) -> LoadedTask:
     raise prompt.place().error("neither cases nor requests to ask", "add cases: or triggering:")

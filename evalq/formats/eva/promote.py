@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.definitions.definition import validate
-from evalq.definitions.files import read_text, shown
+from evalq.definitions.files import display_path, read_text
 from evalq.definitions.located import load_json
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem, Refused
@@ -32,11 +32,11 @@ def change(path: Path, values: Mapping[str, str]) -> None:
     """Give some of a file's top keys other values, at once or not at all."""
     try:
         before = path.read_bytes()
-        after = changed(before, values, file=shown(path))
+        after = changed(before, values, file=display_path(path))
         _replace(path, after)
     except OSError as exc:
         raise InputError(
-            Problem(f"it cannot be changed: {exc.strerror}", "check the file", shown(path))
+            Problem(f"it cannot be changed: {exc.strerror}", "check the file", display_path(path))
         ) from None
 
 
@@ -116,7 +116,7 @@ def refuse_unwritable(path: Path) -> None:
     is_odd = path.is_symlink() or (path.exists() and not path.is_file())
     if is_odd or not os.access(path if path.exists() else path.parent, os.W_OK):
         remedy = "make it a plain file, in a folder you may write to"
-        raise InputError(Problem("the result could not be recorded there", remedy, shown(path)))
+        raise InputError(Problem("the result could not be recorded there", remedy, display_path(path)))
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def append_row(path: Path, row: Mapping[str, Any]) -> None:
     except OSError as exc:
         message = f"the result was not recorded: {exc.strerror}"
         raise InputError(
-            Problem(message, "make room or mend the file, and run it again", shown(path))
+            Problem(message, "make room or mend the file, and run it again", display_path(path))
         ) from None
 
 
@@ -149,7 +149,9 @@ def _ends_torn(handle: int) -> bool:
 def read_rows(path: Path) -> list[Row | Problem]:
     """The rows of a record in order, with what is wrong with those that are none; empty without a record."""
     lines = read_text(path).split("\n") if path.exists() else []
-    return [_row(line, shown(path), number) for number, line in enumerate(lines, start=1) if line.strip()]
+    return [
+        _row(line, display_path(path), number) for number, line in enumerate(lines, start=1) if line.strip()
+    ]
 
 
 def _row(line: str, file: str, number: int) -> Row | Problem:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from evalq.definitions.definition import validate
-from evalq.definitions.files import shown
+from evalq.definitions.files import display_path
 from evalq.definitions.located import Located, is_storable
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
@@ -51,7 +51,7 @@ class PromptFolder:
 
     def text(self, name: str) -> str:
         """What one of its own files says."""
-        place = Place(shown(self.path(name)))
+        place = Place(display_path(self.path(name)))
         text = read_inside(name, (self.folder, self.root), place=place)
         if not is_storable(text):
             raise place.error("a NUL in the text", "save the file as plain UTF-8 text")
@@ -59,7 +59,7 @@ class PromptFolder:
 
     def located(self, name: str) -> Located:
         """One of its own YAML files, with the line of every part."""
-        return load_yaml(self.text(name), shown(self.path(name)))
+        return load_yaml(self.text(name), display_path(self.path(name)))
 
     def inputs(self, folder: str, *, place: Place | None = None) -> Located:
         """The variables in the inputs.yml of a folder: in the repository, else in the prompt's own folder."""
@@ -81,7 +81,9 @@ def find_prompt(path: Path, root: Path) -> PromptFolder:
     if not folder.is_dir() and len(path.parts) == 1 and (root / "prompts" / path).is_dir():
         folder = root / "prompts" / path
     if not folder.is_dir():
-        raise InputError(Problem("no such prompt folder", "name a folder with meta.yml in it", shown(path)))
+        raise InputError(
+            Problem("no such prompt folder", "name a folder with meta.yml in it", display_path(path))
+        )
     return PromptFolder(folder, _root_of(folder))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Problem
 from evalq.formats.agentv.read import load_document
@@ -60,7 +60,7 @@ def recognises(path: Path) -> bool:
     return seen.has(*_OWN_KEYS) or {"vars", "assert"} <= seen.inner
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """The tests of the file for a bake-off; InputError with the problems of all of them."""
     del root  # files are looked for in the file's own repository, wherever we are
     losses = Losses()
@@ -71,7 +71,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     made = each_made(lambda one: [(case, one[1].node.problem("")) for case in _cases(*one, config)], tests)
     cases, lines = with_own_ids([pair for pairs in made for pair in pairs], losses)
     _note_unused(config)
-    return Imported(
+    return LoadedTask(
         _task(document, path),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), document.file, lines),
         warnings=losses.texts,

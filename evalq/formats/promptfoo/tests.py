@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from evalq.definitions.definition import split_remedy
-from evalq.definitions.files import csv_rows, shown
+from evalq.definitions.files import csv_rows, display_path
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.yaml_text import load_anchored_yaml
 from evalq.errors import InputError
@@ -230,7 +230,7 @@ def _followed(node: Node, attachments: Attachments) -> Iterator[Node]:
     if suffix not in (".csv", ".jsonl", ".json", ".yaml", ".yml"):
         node.refuse(f"tests in {written!r} cannot be read", "name a CSV, JSONL, JSON or YAML file")
     text = read_inside(written, attachments.roots, place=place, max_bytes=5_000_000)
-    file = shown(resolve_inside(written, attachments.roots, place=place, max_bytes=5_000_000))
+    file = display_path(resolve_inside(written, attachments.roots, place=place, max_bytes=5_000_000))
     if suffix == ".csv":
         located = _table(text, file)
     elif suffix == ".jsonl":

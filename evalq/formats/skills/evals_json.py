@@ -8,7 +8,7 @@ from typing import Any
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Problem
 from evalq.formats.agentv.eval_file import text_of
@@ -50,7 +50,7 @@ def recognises(path: Path) -> bool:
     return seen.has("evals") and not seen.has("cases", "tests") and path.is_file()
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """The evals of the file for a bake-off; InputError with the problems of all of them."""
     del root  # files are looked for in the file's own repository, wherever we are
     document = _document(path)
@@ -61,7 +61,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     cases, lines = with_own_ids([pair for pairs in made for pair in pairs], losses)
     samples = document.get("runs_per_query")
     _note_unused(document, evals, losses)
-    return Imported(
+    return LoadedTask(
         _task(document, path, skill.name),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), document.file, lines),
         warnings=losses.texts,

@@ -11,8 +11,8 @@ from evalq.bakeoff.request import Request, prepare_imported
 from evalq.definitions.definition import NAME_REMEDY, is_name
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
-from evalq.definitions.graders import Decision
-from evalq.definitions.loaded import Imported
+from evalq.definitions.graders import DecisionGrader
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem, UngradableAnswer
 from evalq.formats.problems import each_made
 from evalq.formats.skills.result import Collision, CollisionKind, Confusion, QueryRate, Share, TriggersResult
@@ -70,13 +70,13 @@ def asks_of(skills: Sequence[Skill], queries: Sequence[Query]) -> list[Ask]:
     return asks if is_alone else asks + list(_ask_which(skills, queries))
 
 
-def as_imported(asks: Sequence[Ask], skills: Sequence[Skill], *, judge: str | None) -> Imported:
+def as_imported(asks: Sequence[Ask], skills: Sequence[Skill], *, judge: str | None) -> LoadedTask:
     """The questions as a task and its cases."""
     name = skills[0].name if len(skills) == 1 else WORKSPACE
     if not is_name(name):
         raise InputError(Problem(f"the skill's name {name!r} names no task", NAME_REMEDY))
     evalset = EvalSet(name=SET, cases=[ask.case for ask in asks])
-    return Imported(trigger_task(name), LoadedEvalSet(evalset), judges=(judge,) if judge else ())
+    return LoadedTask(trigger_task(name), LoadedEvalSet(evalset), judges=(judge,) if judge else ())
 
 
 def _ask_one(skill: Skill, text: str, should: bool | None, *, is_alone: bool) -> Ask:
@@ -283,11 +283,11 @@ def _decided(db: Database, result: BakeOffResult, measured: Measurement) -> list
 
 def _words(ask: Ask, answers: Sequence[AnswerView]) -> tuple[str | None, ...]:
     (grader,) = ask.case.graders
-    assert isinstance(grader, Decision)
+    assert isinstance(grader, DecisionGrader)
     return tuple(_word(grader, answer) for answer in answers)
 
 
-def _word(grader: Decision, answer: AnswerView) -> str | None:
+def _word(grader: DecisionGrader, answer: AnswerView) -> str | None:
     if answer.verdict not in ("passed", "failed"):
         return None
     try:

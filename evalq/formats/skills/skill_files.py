@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.files import read_text, shown
+from evalq.definitions.files import display_path, read_text
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
@@ -44,15 +44,15 @@ def read_skill(path: Path, root: Path) -> SkillFile:
     if (folder / SKILL_FILE).is_file():
         return _with_queries(_skill_of(_front_matter(folder / SKILL_FILE), folder), find_prompt(folder, root))
     remedy = f"name a folder with {META} or {SKILL_FILE} in it, or one of these files"
-    raise InputError(Problem("no skill there", remedy, shown(path)))
+    raise InputError(Problem("no skill there", remedy, display_path(path)))
 
 
 def read_queries(path: Path, skills: Sequence[str]) -> list[Query]:
     """The requests in a file: a JSON list, or text with one a line, `- ` before those that should not."""
     if path.suffix.lower() == ".json":
-        return list(_queries(load_json(read_text(path), shown(path)), skills))
+        return list(_queries(load_json(read_text(path), display_path(path)), skills))
     lines = [(line.strip(), at) for at, line in enumerate(read_text(path).split("\n"), start=1)]
-    only = _only(skills, Located(None, {(): 1}, shown(path)), ())
+    only = _only(skills, Located(None, {(): 1}, display_path(path)), ())
     return [_line_query(line, only) for line, _ in lines if line and not line.startswith("#")]
 
 
@@ -77,7 +77,9 @@ def refuse_odd(skills: Sequence[SkillFile], queries: Sequence[Query]) -> None:
 def _eva_skill(prompt: PromptFolder) -> SkillFile:
     meta = read_meta(prompt.located(META))
     if not meta.says:
-        problem = Problem("neither description nor summary", "add description: …", shown(prompt.path(META)))
+        problem = Problem(
+            "neither description nor summary", "add description: …", display_path(prompt.path(META))
+        )
         raise InputError(problem)
     return _with_queries(Skill(prompt.id, meta.says, tuple(meta.triggers), tuple(meta.not_for)), prompt)
 
@@ -97,9 +99,9 @@ def _front_matter(path: Path) -> Located:
     ends = [at for at, line in enumerate(lines) if line.rstrip() == _FENCE]
     if len(ends) < 2 or ends[0] != 0:
         remedy = "begin with ---, name: …, description: …, ---"
-        raise InputError(Problem("it does not begin with front matter", remedy, shown(path), 1))
+        raise InputError(Problem("it does not begin with front matter", remedy, display_path(path), 1))
     # The first fence becomes an empty line, so that lines are counted as in the file.
-    return load_yaml("\n".join(["", *lines[1 : ends[1]]]), shown(path))
+    return load_yaml("\n".join(["", *lines[1 : ends[1]]]), display_path(path))
 
 
 def _skill_of(located: Located, folder: Path) -> Skill:
@@ -117,7 +119,7 @@ def _skill_of(located: Located, folder: Path) -> Skill:
 def _listed_queries(folder: Path, name: str) -> list[Query]:
     """The requests of the first list there is; an entry that says nothing of triggering is none."""
     path = next((folder / one for one in LISTS if (folder / one).is_file()), None)
-    return list(_queries(load_json(read_text(path), shown(path)), [name])) if path else []
+    return list(_queries(load_json(read_text(path), display_path(path)), [name])) if path else []
 
 
 def _queries(located: Located, skills: Sequence[str]) -> Iterator[Query]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalq.definitions.definition import is_name
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision
+from evalq.definitions.graders import DecisionGrader
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
@@ -63,7 +63,7 @@ def trigger_case(skill: Skill, query: str, *, should_trigger: bool, case_id: str
         inputs={"prompt": trigger_prompt(skill, query)},
         expected={"decision": "YES" if should_trigger else "NO"},
         expected_type="positive" if should_trigger else "negative",
-        graders=[Decision(type="decision")],
+        graders=[DecisionGrader(type="decision")],
         metadata={"skill": skill.name, "query": query, "should_trigger": should_trigger},
     )
 
@@ -77,7 +77,7 @@ def choice_case(
         id=case_id or short_id(f"pick:{query}"),
         inputs={"prompt": choice_prompt(skills, query)},
         expected={"decision": [name for name in names if name in right]},
-        graders=[Decision(type="decision", key="SKILL", choices=names)],
+        graders=[DecisionGrader(type="decision", key="SKILL", choices=names)],
         metadata={"query": query},
     )
 
@@ -242,6 +242,6 @@ def decided_cases(
     ]
 
 
-def _decision(skill: str) -> Decision:
+def _decision(skill: str) -> DecisionGrader:
     """A judge that reaches for a tool instead of an answer has decided, too."""
-    return Decision(type="decision", skill=skill)
+    return DecisionGrader(type="decision", skill=skill)

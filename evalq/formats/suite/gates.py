@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, FiniteFloat, field_validator
 
 from evalq.definitions.definition import Definition, validate
-from evalq.definitions.files import shown
+from evalq.definitions.files import display_path
 from evalq.definitions.located import Located
 from evalq.errors import InputError
 from evalq.formats.paths import Place, resolve_inside
@@ -186,5 +186,5 @@ def _stays(written: str, path: Path) -> bool:
 
 def _suite(written: str, path: Path, located: Located, *loc: str) -> Path:
     """The suite's file: from the gate's folder, or from where we are; inside either."""
-    place = Place(shown(path), located.line_of(loc))
+    place = Place(display_path(path), located.line_of(loc))
     return resolve_inside(written, [path.resolve().parent, Path.cwd()], place=place)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalq.definitions.definition import near, split_remedy, validate
+from evalq.definitions.definition import did_you_mean, split_remedy, validate
 from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
 from evalq.formats.suite.forms import GraderForm, Thresholds, as_mapping, completed, part
@@ -33,9 +33,8 @@ class Library:
     def grader(self, name: str) -> Mapping[str, Any]:
         """A grader by its name; ValueError, naming the near ones, when there is none."""
         if name not in self.graders:
-            raise ValueError(
-                f"no grader is called {name!r}; {near(name, self.graders) or 'add it to config/graders.yaml'}"
-            )
+            remedy = did_you_mean(name, self.graders) or "add it to config/graders.yaml"
+            raise ValueError(f"no grader is called {name!r}; {remedy}")
         return self.graders[name]
 
 
@@ -95,7 +94,7 @@ def context_thresholds(name: str, own: Thresholds) -> Mapping[str, float]:
     """What a context demands: as the folder says, else as is usual; InputError for an unknown one."""
     known = {**CONTEXTS, **own.contexts}
     if name not in known:
-        raise InputError(Problem(f"there is no context {name!r}", near(name, known)))
+        raise InputError(Problem(f"there is no context {name!r}", did_you_mean(name, known)))
     return known[name]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from evalq.definitions.definition import split_remedy
 from evalq.definitions.evalset import EvalSet
-from evalq.definitions.files import LoadedEvalSet, shown
+from evalq.definitions.files import LoadedEvalSet, display_path
 from evalq.definitions.fit import check_fit
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.located import Located
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
@@ -95,12 +95,12 @@ def _tried(located: Located, name: str, form: GraderForm, library: Library) -> I
 _CHECKED_ONLY = ("library", "thresholds", "phase", "trigger", "report")
 
 
-def imported_of(suite: Suite, evals: Sequence[SuiteEval]) -> Imported:
+def imported_of(suite: Suite, evals: Sequence[SuiteEval]) -> LoadedTask:
     """Some evals of a suite, ready to be planned; each has a baseline, if it needs one."""
     timeouts = [float(one.about.get("timeout_seconds", 0)) for one in evals]
     evalset = EvalSet(name=slug(suite.name), cases=[one.case for one in evals])
     lines = {one.id: one.place.line for one in evals}
-    return Imported(
+    return LoadedTask(
         task_of(suite),
         LoadedEvalSet(evalset, suite.file, lines),
         suite.config.named_judges,
@@ -142,7 +142,7 @@ def recognises(path: Path) -> bool:
     return shape in RUNNABLE or shape in _CHECKED_ONLY
 
 
-def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> Imported:
+def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> LoadedTask:
     """The evals of a suite that judges can be asked, as one set."""
     del root, trigger_mode
     suite = read_suite(path)
@@ -150,7 +150,9 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -
     ready = [one for one in suite.evals if one.case.graders]
     if not ready:
         raise InputError(
-            Problem("no eval here has a baseline yet", "capture them: evalq baseline capture", shown(path))
+            Problem(
+                "no eval here has a baseline yet", "capture them: evalq baseline capture", display_path(path)
+            )
         )
     return imported_of(suite, ready)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalq.definitions.definition import validate
-from evalq.definitions.files import read_text, shown
+from evalq.definitions.files import display_path, read_text
 from evalq.definitions.located import Located, load_json
 from evalq.definitions.template import filled
 from evalq.definitions.yaml_text import load_yaml
@@ -66,7 +66,7 @@ def suite_file(path: Path) -> Path:
         return path
     found = [path / name for name in SUITE_FILES if (path / name).is_file()]
     if not found:
-        raise InputError(Problem("no suite in this folder", f"write {SUITE_FILES[0]}", shown(path)))
+        raise InputError(Problem("no suite in this folder", f"write {SUITE_FILES[0]}", display_path(path)))
     return found[0]
 
 
@@ -85,10 +85,10 @@ def suite_folder(file: Path) -> Path:
 def load(path: Path, text: str) -> Located:
     """A file's content with its lines."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(Problem("no eval file", f"write a {', '.join(SUFFIXES)} file", shown(path)))
+        raise InputError(Problem("no eval file", f"write a {', '.join(SUFFIXES)} file", display_path(path)))
     if path.suffix.lower() == ".json":
-        return load_json(text, shown(path))
-    return load_yaml(text, shown(path))
+        return load_json(text, display_path(path))
+    return load_yaml(text, display_path(path))
 
 
 def load_file(path: Path) -> Located:
@@ -136,7 +136,7 @@ class _Reading:
             form.name,
             form.version,
             form.description,
-            shown(self._file),
+            display_path(self._file),
             self._folder,
             tuple(made),
             form.config,
@@ -187,7 +187,9 @@ class _Reading:
             for path in sorted((self._folder / name).rglob("*")):
                 if path.suffix.lower() in SUFFIXES and not path.is_dir():
                     written = str(path.relative_to(self._folder))
-                    yield from self._referred(written, self._file, Place(shown(self._file), 1), library)
+                    yield from self._referred(
+                        written, self._file, Place(display_path(self._file), 1), library
+                    )
 
     def _in_file(self, located: Located, path: Path, library: Library) -> Iterator[tuple[WrittenEval, Path]]:
         if isinstance(located.value, list):

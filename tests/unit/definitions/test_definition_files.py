@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.files import MAX_FILE_BYTES, load_evalset, load_task, read_text, shown
+from evalq.definitions.files import MAX_FILE_BYTES, display_path, load_evalset, load_task, read_text
 from evalq.errors import InputError
 
 TASK = """\
@@ -214,5 +214,5 @@ def test_a_file_over_the_size_limit_is_refused() -> None:
 
 
 def test_paths_are_shown_from_the_working_directory_where_they_lie_inside(tmp_path: Path) -> None:
-    assert shown(tmp_path / "tasks" / "a.yaml") == str(Path("tasks/a.yaml"))
-    assert shown(tmp_path.parent / "a.yaml") == str(tmp_path.parent / "a.yaml")
+    assert display_path(tmp_path / "tasks" / "a.yaml") == str(Path("tasks/a.yaml"))
+    assert display_path(tmp_path.parent / "a.yaml") == str(tmp_path.parent / "a.yaml")

@@ -7,7 +7,7 @@ import pytest
 from evalq.bakeoff.portfolio import first_set
 from evalq.bakeoff.request import Request
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.project import survey
+from evalq.definitions.project import check_project
 from evalq.errors import InputError
 from evalq.formats import prepare
 from evalq.settings import Settings
@@ -53,7 +53,7 @@ def test_a_plan_without_drafts_says_nothing_of_them(root: Path) -> None:
 
 
 def test_a_draft_need_not_fit_its_task_yet(root: Path) -> None:
-    assert survey([root], root).problems == ()
+    assert check_project([root], root).problems == ()
 
 
 def test_a_case_that_is_no_draft_is_stored_as_ever() -> None:

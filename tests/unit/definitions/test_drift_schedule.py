@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.schedules import Channel, DriftSchedule, Slack, named
+from evalq.definitions.schedules import AlertChannel, DriftSchedule, Slack, named
 from evalq.errors import InputError
 from evalq.settings import Settings, load_settings
 
@@ -81,4 +81,4 @@ def test_a_channel_that_is_none_is_refused(tmp_path: Path, entry: str, reason: s
 
 
 def test_a_channel_knows_its_kind() -> None:
-    assert Channel(command=["true"]).kind == "command"
+    assert AlertChannel(command=["true"]).kind == "command"

@@ -6,17 +6,17 @@ import pytest
 
 from evalq.definitions.catalogue import catalogue
 from evalq.definitions.files import load_evalset, load_task
-from evalq.definitions.project import Survey, survey
+from evalq.definitions.project import ProjectCheck, check_project
 from evalq.definitions.scaffold import draft, write_new
 from evalq.errors import InputError
 
 
-def drafted(tmp_path: Path, name: str, text: str) -> tuple[Path, Survey]:
+def drafted(tmp_path: Path, name: str, text: str) -> tuple[Path, ProjectCheck]:
     source = tmp_path / "source" / name
     source.parent.mkdir()
     source.write_text(text, "utf-8")
     write_new(draft("mine", source).files, tmp_path)
-    return tmp_path / "tasks" / "mine.yaml", survey([tmp_path], tmp_path)
+    return tmp_path / "tasks" / "mine.yaml", check_project([tmp_path], tmp_path)
 
 
 def test_the_example_is_in_order_and_runs_on_judges_that_exist(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_the_example_is_in_order_and_runs_on_judges_that_exist(tmp_path: Path) -
     task = load_task(task_file)
     assert (task.name, load_evalset(evalset_file).evalset.task) == ("1e3", "1e3")
     assert set(task.default_judges) <= set(catalogue({}))
-    assert survey([tmp_path], tmp_path) == Survey(1, 1, 3, ())
+    assert check_project([tmp_path], tmp_path) == ProjectCheck(1, 1, 3, ())
 
 
 def test_a_name_that_holds_a_placeholder_is_kept(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_name_that_holds_a_placeholder_is_kept(tmp_path: Path) -> None:
 def test_cases_from_csv_are_named_in_the_template(tmp_path: Path) -> None:
     task_file, result = drafted(tmp_path, "c.csv", "id,subject,body,expected\n1,a,b,no\n2,c,d,1e3\n")
     assert load_task(task_file).user_template == "subject: {subject}\nbody: {body}\n"
-    assert result == Survey(1, 1, 2, ())
+    assert result == ProjectCheck(1, 1, 2, ())
 
 
 def test_one_input_is_the_whole_question(tmp_path: Path) -> None:

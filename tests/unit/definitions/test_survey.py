@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.project import Survey, survey
+from evalq.definitions.project import ProjectCheck, check_project
 from evalq.definitions.shipped import shipped_path
 
 TASK = 'name: audit\nsystem_prompt: ""\nuser_template: "{text}"\nscoring: {mode: strict_substring}\n'
@@ -26,18 +26,18 @@ def write(name: str, text: str) -> Path:
     return path
 
 
-def problems_of(result: Survey) -> list[str]:
+def problems_of(result: ProjectCheck) -> list[str]:
     return [str(problem) for problem in result.problems]
 
 
 def test_a_project_is_counted_without_its_corpora(root: Path) -> None:
-    assert survey([root], root) == Survey(1, 1, 1, ())
+    assert check_project([root], root) == ProjectCheck(1, 1, 1, ())
 
 
 def test_a_folder_may_be_one_of_the_project_s(root: Path) -> None:
-    assert survey([root / "tasks"], root) == Survey(1, 0, 0, ())
-    assert survey([root / "evalsets"], root) == Survey(0, 1, 1, ())
-    assert survey([root / "evalsets" / "audit"], root) == Survey(0, 1, 1, ())
+    assert check_project([root / "tasks"], root) == ProjectCheck(1, 0, 0, ())
+    assert check_project([root / "evalsets"], root) == ProjectCheck(0, 1, 1, ())
+    assert check_project([root / "evalsets" / "audit"], root) == ProjectCheck(0, 1, 1, ())
 
 
 def test_files_are_told_apart_by_place_and_content(root: Path) -> None:
@@ -47,35 +47,35 @@ def test_files_are_told_apart_by_place_and_content(root: Path) -> None:
         write("x/l.yaml", "- {id: a, inputs: {}}"),
         write("x/c.csv", "id,t\n1,x\n"),
     ]
-    assert survey(paths, root) == Survey(2, 4, 4, ())
+    assert check_project(paths, root) == ProjectCheck(2, 4, 4, ())
 
 
 def test_a_file_named_twice_is_counted_once(root: Path) -> None:
-    assert survey([root, root / "tasks"], root).tasks == 1
+    assert check_project([root, root / "tasks"], root).tasks == 1
 
 
 def test_a_lone_file_is_fitted_to_the_task_it_names(root: Path) -> None:
     path = write("x/c.yaml", "task: audit\ncases: [{id: a, inputs: {}, expected: {answer: y}}]\n")
-    assert "uses {text}" in problems_of(survey([path], root))[0]
+    assert "uses {text}" in problems_of(check_project([path], root))[0]
 
 
 def test_an_evalset_of_an_unknown_task_is_a_problem(root: Path) -> None:
     write("evalsets/audti/dev.yaml", CASES)
-    (problem,) = problems_of(survey([root], root))
+    (problem,) = problems_of(check_project([root], root))
     assert problem.startswith(f"{Path('evalsets/audti/dev.yaml')}:1: no task 'audti'; looked in tasks and ")
     assert "did you mean 'audit'?" in problem
 
 
 def test_a_task_key_goes_before_the_folder_s_name(root: Path) -> None:
     write("evalsets/elsewhere/dev.yaml", "task: audit\n" + CASES)
-    assert survey([root], root).problems == ()
+    assert check_project([root], root).problems == ()
 
 
 def test_every_problem_of_every_file_is_found_once(root: Path) -> None:
     write("tasks/audit.yaml", TASK + "zzz: 1\n")
     write("evalsets/audit/dev2.yaml", CASES)
     write("evalsets/audit/bad.csv", "text\n")
-    problems = problems_of(survey([root, root / "nowhere.yaml"], root))
+    problems = problems_of(check_project([root, root / "nowhere.yaml"], root))
     assert [problem.split(";")[0] for problem in problems] == [
         "nowhere.yaml: no such file",
         f"{Path('tasks/audit.yaml')}:5: unknown key 'zzz'",
@@ -85,7 +85,7 @@ def test_every_problem_of_every_file_is_found_once(root: Path) -> None:
 
 def test_a_task_called_otherwise_than_its_file_is_a_problem(root: Path) -> None:
     write("tasks/other.yaml", TASK)
-    (problem,) = problems_of(survey([root], root))
+    (problem,) = problems_of(check_project([root], root))
     assert "the task is called 'audit', its file 'other'; rename the file, or write name: other" in problem
 
 
@@ -96,7 +96,7 @@ MARKED = "cases:\n- {id: a, inputs: {text: x}, graders: [{type: is-json}]}\n"
 def test_a_task_that_nothing_marks_is_a_problem_of_its_file(root: Path) -> None:
     write("tasks/audit.yaml", UNMARKED)
     (root / "evalsets/audit/dev.yaml").unlink()
-    (problem,) = problems_of(survey([root / "tasks"], root))
+    (problem,) = problems_of(check_project([root / "tasks"], root))
     assert problem == (
         f"{Path('tasks/audit.yaml')}:1: nothing marks the answers; add scoring: or graders: to the task, "
         "or graders: to its cases"
@@ -106,14 +106,14 @@ def test_a_task_that_nothing_marks_is_a_problem_of_its_file(root: Path) -> None:
 def test_a_task_may_leave_marking_to_its_cases(root: Path) -> None:
     write("tasks/audit.yaml", UNMARKED)
     write("evalsets/audit/dev.yaml", MARKED)
-    assert survey([root], root).problems == ()
-    assert survey([root / "tasks/audit.yaml"], root).problems == ()
+    assert check_project([root], root).problems == ()
+    assert check_project([root / "tasks/audit.yaml"], root).problems == ()
 
 
 def test_a_case_that_nothing_marks_is_a_problem_of_its_line(root: Path) -> None:
     write("tasks/audit.yaml", UNMARKED)
     write("evalsets/audit/dev.yaml", MARKED + "- {id: b, inputs: {text: x}}\n")
-    (problem,) = problems_of(survey([root], root))
+    (problem,) = problems_of(check_project([root], root))
     assert problem.startswith(
         f"{Path('evalsets/audit/dev.yaml')}:3: case 'b': nothing marks the answers; add "
     )
@@ -124,7 +124,7 @@ def test_another_task_s_evalset_does_not_mark_for_this_one(root: Path) -> None:
     write("tasks/other.yaml", TASK.replace("audit", "other"))
     write("evalsets/other/dev.yaml", MARKED.replace("graders", "expected: {answer: y}, graders"))
     write("evalsets/audit/bad.csv", "text\n")
-    problems = problems_of(survey([root], root))
+    problems = problems_of(check_project([root], root))
     assert f"{Path('tasks/audit.yaml')}:1: nothing marks the answers" in problems[0]
 
 
@@ -132,16 +132,16 @@ def test_another_project_s_evalsets_are_fitted_to_its_own_tasks(root: Path, tmp_
     other = tmp_path / "other"
     write("other/tasks/audit.yaml", TASK.replace("{text}", "{body}"))
     write("other/evalsets/audit/dev.yaml", CASES)
-    assert "uses {body}" in problems_of(survey([other], root))[0]
+    assert "uses {body}" in problems_of(check_project([other], root))[0]
 
 
 def test_another_project_s_evalsets_may_use_the_tasks_of_this_one(root: Path, tmp_path: Path) -> None:
     write("other/evalsets/audit/dev.yaml", CASES)
-    assert survey([tmp_path / "other"], root) == Survey(0, 1, 1, ())
+    assert check_project([tmp_path / "other"], root) == ProjectCheck(0, 1, 1, ())
 
 
 def test_what_comes_with_evalq_is_fine() -> None:
     shipped = shipped_path("tasks").parent
-    result = survey([shipped / "tasks", shipped / "evalsets"], shipped)
+    result = check_project([shipped / "tasks", shipped / "evalsets"], shipped)
     assert result.problems == ()
     assert min(result.tasks, result.evalsets, result.cases) > 0

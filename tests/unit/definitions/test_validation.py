@@ -1,7 +1,7 @@
 import pytest
 from pydantic import BaseModel
 
-from evalq.definitions.definition import MAX_PROBLEMS, is_name, near, validate
+from evalq.definitions.definition import MAX_PROBLEMS, did_you_mean, is_name, validate
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.graders.text import Levenshtein
 from evalq.definitions.task import TaskConfig
@@ -213,8 +213,8 @@ def test_very_many_problems_are_counted_instead_of_listed() -> None:
 
 
 def test_near_says_as_much_as_it_can() -> None:
-    assert near("colour", ["color", "size"]) == "did you mean 'color'? (known: color, size)"
-    assert near("x", []) == ""
+    assert did_you_mean("colour", ["color", "size"]) == "did you mean 'color'? (known: color, size)"
+    assert did_you_mean("x", []) == ""
 
 
 def test_names_are_plain() -> None:

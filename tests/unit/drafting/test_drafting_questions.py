@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from evalq.bakeoff.probes import Reply
 from evalq.cases.draft_prompt import (
     BATCH,
-    Question,
+    DraftCall,
     Stratum,
     allot,
     drafting_set,
     drafting_task,
     load_strata,
-    make_questions,
+    plan_calls,
     strata_of,
 )
 from evalq.cases.draft_reply import read_drafts
@@ -50,7 +50,7 @@ def test_shares_are_even_and_sum_to_what_is_wanted(n: int, size: int, seed: int)
 
 def test_a_call_is_for_one_stratum_and_no_more_than_a_batch() -> None:
     strata = [Stratum({"lang": "EN"}), Stratum({"lang": "DE"})]
-    questions = make_questions(24, strata, seed=0)
+    questions = plan_calls(24, strata, seed=0)
     assert [(one.id, one.n) for one in questions] == [
         *(("EN-1", 5), ("EN-2", 5), ("EN-3", 2)),
         *(("DE-1", 5), ("DE-2", 5), ("DE-3", 2)),
@@ -60,7 +60,7 @@ def test_a_call_is_for_one_stratum_and_no_more_than_a_batch() -> None:
 
 def test_calls_have_ids_of_their_own_even_where_strata_are_named_alike() -> None:
     strata = [Stratum({"a": "x_y"}), Stratum({"a": "x", "b": "y"}), Stratum()]
-    assert [one.id for one in make_questions(3, strata, seed=0)] == ["x_y-1", "x_y-2", "all-1"]
+    assert [one.id for one in plan_calls(3, strata, seed=0)] == ["x_y-1", "x_y-2", "all-1"]
 
 
 def test_strata_come_from_a_set_with_the_type_they_share() -> None:
@@ -101,7 +101,7 @@ def test_the_drafting_task_tells_all_of_the_task_and_its_form(name: str) -> None
 
 def test_a_question_shows_its_stratum_and_a_few_cases_of_it_alone() -> None:
     task, cases = shipped("mail_classify")
-    questions = make_questions(9, strata_of(cases), seed=0)
+    questions = plan_calls(9, strata_of(cases), seed=0)
     asked = drafting_set(task, "draft-9", questions, cases, seed=0).cases
     for case in asked:
         lines = case.inputs["request"].split("\n")
@@ -114,7 +114,7 @@ def test_a_question_shows_its_stratum_and_a_few_cases_of_it_alone() -> None:
 
 def test_another_seed_shows_other_examples_and_the_same_one_the_same() -> None:
     task, cases = shipped("mail_classify")
-    questions = [Question("all-1", Stratum(), 5)]
+    questions = [DraftCall("all-1", Stratum(), 5)]
     first, again, other = (drafting_set(task, "d", questions, cases, seed=seed) for seed in (0, 0, 1))
     assert first == again != other
 
@@ -122,7 +122,7 @@ def test_another_seed_shows_other_examples_and_the_same_one_the_same() -> None:
 @every_task
 def test_what_a_simulated_model_answers_is_read_as_drafts_that_fit(name: str) -> None:
     task, cases = shipped(name)
-    questions = make_questions(20, strata_of(cases), seed=0)
+    questions = plan_calls(20, strata_of(cases), seed=0)
     asked = drafting_set(task, "draft-20", questions, cases, seed=0).cases
     replies = {case.id: Reply((case.expected or {})["answer"]) for case in asked}
     drafts = read_drafts(task, questions, replies, known=cases)

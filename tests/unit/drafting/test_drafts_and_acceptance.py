@@ -9,13 +9,13 @@ import pytest
 
 from evalq.bakeoff.probes import Replies, Reply
 from evalq.cases.draft import (
-    Brief,
     Drafted,
-    Order,
+    DraftOptions,
+    DraftPlan,
     StratumCount,
     accept,
-    make_brief,
-    read_brief,
+    collect_drafts,
+    plan_drafts,
     write_drafts,
 )
 from evalq.definitions.files import load_evalset
@@ -39,14 +39,16 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answered(brief: Brief, **other: Any) -> Drafted:
+def answered(brief: DraftPlan, **other: Any) -> Drafted:
     """As if a model had drafted what simulated ones do."""
     by_case = {case.id: Reply((case.expected or {})["answer"]) for case in brief.errand().evalset.cases}
-    return read_brief(brief, Replies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other))
+    return collect_drafts(
+        brief, Replies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other)
+    )
 
 
 def draft(root: Path, n: int = 4, **how: Any) -> Drafted:
-    brief = make_brief(Order("t", n, "m", **how), root)
+    brief = plan_drafts(DraftOptions("t", n, "m", **how), root)
     drafted = answered(brief)
     write_drafts(brief, drafted)
     return drafted
@@ -63,12 +65,12 @@ def test_drafts_are_written_under_a_name_that_says_so(root: Path) -> None:
 
 
 def test_drafts_are_never_examples_of_drafts(root: Path) -> None:
-    brief = make_brief(Order("t", 4, "m"), root)
+    brief = plan_drafts(DraftOptions("t", 4, "m"), root)
     assert "secret draft" not in str(brief.errand().evalset)
 
 
 def test_fewer_than_wanted_ends_as_partial(root: Path) -> None:
-    drafted = answered(make_brief(Order("t", 4, "m"), root), **{"DE-1": Reply(None, "no answer")})
+    drafted = answered(plan_drafts(DraftOptions("t", 4, "m"), root), **{"DE-1": Reply(None, "no answer")})
     assert (len(drafted.drafts.cases), drafted.exit_code) == (2, 3)
     assert drafted.document(written=True, next_commands=[])["dropped"] == [
         {"question": "DE-1", "reason": "no answer"}
@@ -79,13 +81,13 @@ def test_fewer_than_wanted_ends_as_partial(root: Path) -> None:
 def test_a_holdout_is_neither_written_nor_shown(root: Path, how: dict[str, str]) -> None:
     (root / "evalsets/t/holdout-9.yaml").write_text(DEV, "utf-8")
     with pytest.raises(Refused, match="is a holdout"):
-        make_brief(Order("t", 4, "m", **how), root)
+        plan_drafts(DraftOptions("t", 4, "m", **how), root)
 
 
 def test_drafts_are_not_overwritten_but_added_to(root: Path) -> None:
     draft(root)
     with pytest.raises(InputError, match="is already there"):
-        make_brief(Order("t", 4, "m"), root)
+        plan_drafts(DraftOptions("t", 4, "m"), root)
     again = draft(root, append=True)
     assert [one.reason for one in again.drafts.dropped] == ["repeats another case"] * 4
     assert len(load_evalset(root / "evalsets/t/draft-4.yaml").evalset.cases) == 4
@@ -93,18 +95,18 @@ def test_drafts_are_not_overwritten_but_added_to(root: Path) -> None:
 
 def test_a_task_without_a_set_is_drafted_for_without_strata(root: Path) -> None:
     (root / "evalsets/t/dev.yaml").unlink()
-    brief = make_brief(Order("t", 6, "m"), root)
+    brief = plan_drafts(DraftOptions("t", 6, "m"), root)
     assert [one.id for one in brief.questions] == ["all-1", "all-2"]
     assert brief.errand().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
 
 
 def test_a_name_that_cannot_be_is_refused(root: Path) -> None:
     with pytest.raises(InputError, match="'a b' cannot name an evalset"):
-        make_brief(Order("t", 4, "m", eval_set="a b"), root)
+        plan_drafts(DraftOptions("t", 4, "m", eval_set="a b"), root)
 
 
 def test_drafting_stopped_at_its_cap_ends_with_four(root: Path) -> None:
-    drafted = answered(make_brief(Order("t", 4, "m"), root))
+    drafted = answered(plan_drafts(DraftOptions("t", 4, "m"), root))
     assert replace(drafted, replies=replace(drafted.replies, state="capped")).exit_code == 4
 
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision
+from evalq.definitions.graders import DecisionGrader
 from evalq.definitions.task import TaskConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.decisions import mark_decision, read_decision
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, ToolCall
 
-YES_NO = Decision(type="decision")
-WHICH = Decision(type="decision", key="SKILL", choices=["a.b", "a", "none"])
+YES_NO = DecisionGrader(type="decision")
+WHICH = DecisionGrader(type="decision", key="SKILL", choices=["a.b", "a", "none"])
 
 
 def subject(answer: str, decision: object) -> AnswerToGrade:
@@ -93,5 +93,5 @@ def test_a_case_must_expect_one_of_the_choices(expected: dict[str, object], lack
 def test_a_judge_that_calls_tools_has_decided_by_the_first(calls: list[ToolCall], decision: str) -> None:
     asked = subject("DECISION=NO REASON=said", decision)
     made = replace(asked, completion=replace(asked.completion, tool_calls=tuple(calls)))
-    assert mark_decision(Decision(type="decision", skill="csv"), made).passed
+    assert mark_decision(DecisionGrader(type="decision", skill="csv"), made).passed
     assert mark_decision(YES_NO, made).details["decision"] == "NO"

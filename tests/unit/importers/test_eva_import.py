@@ -9,7 +9,7 @@ import pytest
 
 from evalq.definitions.rubrics import render_rubric
 from evalq.errors import InputError
-from evalq.formats import Importer, recognise
+from evalq.formats import Format, recognise
 from evalq.formats.eva.load import case_sets, load, load_prompt, triggering_set
 
 NewPrompt = Callable[..., Path]
@@ -345,7 +345,7 @@ def test_a_repository_is_known_by_its_settings_where_there_is_no_folder_of_promp
 def test_an_importer_without_a_check_of_its_own_tells_what_keeps_it_from_loading(
     new_prompt: NewPrompt,
 ) -> None:
-    importer = Importer("bare", lambda _: True, load)
+    importer = Format("bare", lambda _: True, load)
     assert importer.problems(new_prompt(), Path()) == ()
     assert (
         "cases should be a list" in importer.problems(new_prompt("other", eval="cases: 5"), Path())[0].message

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.formats import IMPORTERS, recognise
+from evalq.formats import FORMATS, recognise
 from evalq.formats.agentv.eval_file import TYPES
 from evalq.formats.agentv.graders import ROWS as EVAL_ROWS
 from evalq.formats.promptfoo.checks import ROWS as PROMPTFOO_ROWS
@@ -49,4 +49,4 @@ def test_every_example_can_be_imported(name: str) -> None:
 
 def test_every_format_has_an_example() -> None:
     found = {importer.name for name in EXAMPLES if (importer := recognise(DOCS / "examples" / name))}
-    assert found == {importer.name for importer in IMPORTERS} - {"eva", "suite"}
+    assert found == {importer.name for importer in FORMATS} - {"eva", "suite"}

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError
 from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
 
 
-def imported(folder: Path, *assertions: Any, **more: Any) -> Imported:
+def imported(folder: Path, *assertions: Any, **more: Any) -> LoadedTask:
     """One test with these checks, and one that passes all files through."""
     path = folder / "EVAL.yaml"
     test = {"id": "t", "input": "Ask.", "criteria": "It is good.", "assertions": list(assertions), **more}

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem
 from evalq.formats.agentv.eval_file import TYPES
 from evalq.formats.agentv.load import load
@@ -67,7 +67,7 @@ TESTS = st.fixed_dictionaries(
 MODES = st.sampled_from(["tool_calls", "description"])
 
 
-def refused(path: Path, mode: Any) -> tuple[tuple[Problem, ...], Imported | None]:
+def refused(path: Path, mode: Any) -> tuple[tuple[Problem, ...], LoadedTask | None]:
     try:
         return (), load(path, path.parent, trigger_mode=mode)
     except InputError as exc:

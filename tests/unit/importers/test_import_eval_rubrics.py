@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
 
 
-def imported(folder: Path, *assertions: Any, **more: Any) -> Imported:
+def imported(folder: Path, *assertions: Any, **more: Any) -> LoadedTask:
     path = folder / "EVAL.yaml"
     test = {"id": "t", "input": "Ask.", "assertions": list(assertions), **more}
     path.write_text(text_of({"tests": [test]}), "utf-8")

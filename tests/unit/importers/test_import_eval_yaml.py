@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.errors import InputError
 from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
@@ -18,7 +18,7 @@ WANTS = {"type": "trigger-judge", "skill": "csv"}
 SHUNS = {"type": "skill-trigger", "skill": "chart", "should_trigger": False, "description": "Draws charts."}
 
 
-def imported(folder: Path, *tests: Any, mode: TriggerMode = "tool_calls", **suite: Any) -> Imported:
+def imported(folder: Path, *tests: Any, mode: TriggerMode = "tool_calls", **suite: Any) -> LoadedTask:
     path = folder / "EVAL.yaml"
     path.write_text(text_of({**suite, "tests": list(tests)}), "utf-8")
     return load(path, folder, trigger_mode=mode)
@@ -134,7 +134,7 @@ def test_structured_expectations_are_json(tmp_path: Path) -> None:
     assert case.expected == {"answer": '{"risk":"low"}'}
 
 
-def verdict(case: EvalCase, found: Imported, *scores: float) -> str:
+def verdict(case: EvalCase, found: LoadedTask, *scores: float) -> str:
     grades = [
         Grade(one.type, score >= 0.8, score, "", one.required, one.weight)
         for one, score in zip(case.graders, scores, strict=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported, TriggerMode
+from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.errors import InputError
 from evalq.formats.skills.evals_json import load
 
 
-def imported(folder: Path, document: Any, mode: TriggerMode = "tool_calls") -> Imported:
+def imported(folder: Path, document: Any, mode: TriggerMode = "tool_calls") -> LoadedTask:
     path = folder / "evals.json"
     path.write_text(json.dumps(document), "utf-8")
     return load(path, folder, trigger_mode=mode)

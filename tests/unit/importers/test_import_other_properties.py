@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem
 from evalq.formats import recognise, tables
 from evalq.formats.promptfoo import load as promptfoo
@@ -71,7 +71,9 @@ SOUND_TESTS = st.lists(
 MODES = st.sampled_from(["tool_calls", "description"])
 
 
-def tried(load: Callable[..., Imported], name: str, text: str, **how: Any) -> Imported | tuple[Problem, ...]:
+def tried(
+    load: Callable[..., LoadedTask], name: str, text: str, **how: Any
+) -> LoadedTask | tuple[Problem, ...]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_text(text, "utf-8")
@@ -82,9 +84,9 @@ def tried(load: Callable[..., Imported], name: str, text: str, **how: Any) -> Im
             return exc.problems
 
 
-def is_sound(found: Imported | tuple[Problem, ...]) -> bool:
+def is_sound(found: LoadedTask | tuple[Problem, ...]) -> bool:
     """Cases that something marks, or problems that say where."""
-    if isinstance(found, Imported):
+    if isinstance(found, LoadedTask):
         return all(case.graders or found.task.graders for case in found.evalset.cases)
     return all(problem.file for problem in found)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError
 from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.promptfoo.load import load
@@ -13,7 +13,7 @@ from evalq.formats.promptfoo.load import load
 CHECK = {"type": "contains", "value": "a"}
 
 
-def imported(folder: Path, *tests: Any, **more: Any) -> Imported:
+def imported(folder: Path, *tests: Any, **more: Any) -> LoadedTask:
     path = folder / "promptfooconfig.yaml"
     path.write_text(
         text_of({"prompts": ["Say {{x}}"], **more, **({"tests": list(tests)} if tests else {})}), "utf-8"
@@ -21,7 +21,7 @@ def imported(folder: Path, *tests: Any, **more: Any) -> Imported:
     return load(path, folder)
 
 
-def prompts(found: Imported) -> list[str]:
+def prompts(found: LoadedTask) -> list[str]:
     return [case.inputs["prompt"] for case in found.evalset.cases]
 
 

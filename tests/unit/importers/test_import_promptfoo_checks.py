@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.promptfoo.load import load
 
 
-def imported(folder: Path, *checks: Any) -> Imported:
+def imported(folder: Path, *checks: Any) -> LoadedTask:
     path = folder / "promptfooconfig.yaml"
     test = {"vars": {"x": "hi"}, "assert": [{"type": "is-json", "metric": "known"}, *checks]}
     path.write_text(text_of({"prompts": ["{{x}}"], "tests": [test]}), "utf-8")

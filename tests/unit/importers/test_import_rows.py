@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError
 from evalq.formats.tables import load, recognises
 
@@ -21,7 +21,7 @@ def lines(folder: Path, *rows: Any) -> Path:
     return table(folder, "".join(json.dumps(row) + "\n" for row in rows), "data.jsonl")
 
 
-def loaded(path: Path) -> Imported:
+def loaded(path: Path) -> LoadedTask:
     return load(path, path.parent)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet, load_evalset, load_task
-from evalq.definitions.loaded import Imported
+from evalq.definitions.loaded import LoadedTask
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
 from evalq.formats.build import LARGEST_YAML, own_form, write_files
@@ -28,7 +28,7 @@ GRADERS: list[dict[str, Any]] = [
 ]
 
 
-def imported(*texts: str, graders: Any = GRADERS) -> Imported:
+def imported(*texts: str, graders: Any = GRADERS) -> LoadedTask:
     task = TaskConfig(name="old", system_prompt="", user_template="{prompt}", pass_threshold=0.8)
     cases = [
         EvalCase.model_validate(
@@ -42,7 +42,7 @@ def imported(*texts: str, graders: Any = GRADERS) -> Imported:
         )
         for number, text in enumerate(texts)
     ]
-    return Imported(task, LoadedEvalSet(EvalSet(name="old", cases=cases), "EVAL.yaml"))
+    return LoadedTask(task, LoadedEvalSet(EvalSet(name="old", cases=cases), "EVAL.yaml"))
 
 
 def test_what_is_written_comes_back_equal(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_what_would_come_back_different_is_refused() -> None:
     odd = found.evalset.cases[0].model_copy(update={"inputs": {"pair": (1, 2)}})
     changed = LoadedEvalSet(EvalSet(name="s", cases=[odd]), "EVAL.yaml")
     with pytest.raises(InputError, match="does not come back"):
-        own_form(Imported(found.task, changed), task="t", eval_set="s")
+        own_form(LoadedTask(found.task, changed), task="t", eval_set="s")
 
 
 def test_a_case_may_leave_marking_to_its_task(tmp_path: Path) -> None:
     case = EvalCase(id="a", inputs={"prompt": "x"})
-    found = Imported(imported("a").task, LoadedEvalSet(EvalSet(name="s", cases=[case]), "data.csv"))
+    found = LoadedTask(imported("a").task, LoadedEvalSet(EvalSet(name="s", cases=[case]), "data.csv"))
     assert "graders" not in own_form(found, task="t", eval_set="s").files["evalsets/t/s.yaml"]
 
 

@@ -4,13 +4,20 @@ from typing import Any
 
 import pytest
 
-from evalq.cases.rows_to_cases import Cast, Columns, LeftOut, cast_rows, content_id, expected_of
+from evalq.cases.rows_to_cases import (
+    ColumnMapping,
+    ConvertedRows,
+    SkippedRow,
+    content_id,
+    convert_rows,
+    expected_of,
+)
 from evalq.cases.scrub.scrub import ScrubbedRow
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import FINDINGS_RULE, HitAtK, PassRule, ScoringConfig, TaskConfig
 from evalq.errors import InputError
 
-COLUMNS = Columns({"text": "body"}, "label", None, {"lang": "lang"})
+COLUMNS = ColumnMapping({"text": "body"}, "label", None, {"lang": "lang"})
 
 
 def a_task(rule: PassRule = "exact_match") -> TaskConfig:
@@ -21,9 +28,9 @@ def a_task(rule: PassRule = "exact_match") -> TaskConfig:
 RANKING = TaskConfig(name="t", system_prompt="s", user_template="{text}", graders=[HitAtK(type="hit_at_k")])
 
 
-def cast(*values: dict[str, Any], columns: Columns = COLUMNS, **how: Any) -> Cast:
+def cast(*values: dict[str, Any], columns: ColumnMapping = COLUMNS, **how: Any) -> ConvertedRows:
     rows = [ScrubbedRow(line, one) for line, one in enumerate(values, start=2)]
-    return cast_rows(how.pop("task", a_task()), rows, columns, file="f.csv", **how)
+    return convert_rows(how.pop("task", a_task()), rows, columns, file="f.csv", **how)
 
 
 def test_a_row_becomes_a_case_with_its_stratum() -> None:
@@ -49,8 +56,8 @@ def test_a_row_that_says_the_same_is_a_duplicate_also_of_what_is_there() -> None
 def test_a_row_without_an_input_is_left_out_and_named() -> None:
     made = cast({"body": "  ", "label": "a"}, {"label": "a"})
     assert made.left_out == (
-        LeftOut(2, "nothing in the column for text"),
-        LeftOut(3, "nothing in the column for text"),
+        SkippedRow(2, "nothing in the column for text"),
+        SkippedRow(3, "nothing in the column for text"),
     )
 
 
@@ -63,7 +70,7 @@ def test_where_findings_are_asked_for_nothing_expected_means_nothing_to_find() -
     made = cast({"body": "x", "label": ""}, {"body": "y", "label": "a|b"}, task=a_task(FINDINGS_RULE))
     assert [case.expected_type for case in made.cases] == ["negative", "positive"]
     assert made.cases[1].expected == {"any_of": ["a", "b"]}
-    without = Columns({"text": "body"})
+    without = ColumnMapping({"text": "body"})
     assert cast({"body": "x"}, task=a_task(FINDINGS_RULE), columns=without).n_drafts == 1
 
 
@@ -88,15 +95,15 @@ def test_what_is_expected_takes_the_form_the_grading_reads(
 
 
 def test_ids_of_a_column_are_taken_as_they_are() -> None:
-    columns = Columns({"text": "body"}, "label", "key")
+    columns = ColumnMapping({"text": "body"}, "label", "key")
     made = cast({"body": "x", "label": "a", "key": 7}, {"body": "y", "label": "a"}, columns=columns)
     assert [case.id for case in made.cases] == ["7"]
-    assert made.left_out == (LeftOut(3, "no id of 1 to 200 characters in column key"),)
+    assert made.left_out == (SkippedRow(3, "no id of 1 to 200 characters in column key"),)
 
 
 @pytest.mark.parametrize(("existing", "where"), [((), "first on line 2"), (("k",), "by a case of the set")])
 def test_an_id_used_twice_is_refused(existing: tuple[str, ...], where: str) -> None:
-    columns = Columns({"text": "body"}, "label", "key")
+    columns = ColumnMapping({"text": "body"}, "label", "key")
     rows = [{"body": text, "label": "a", "key": "k"} for text in "xy"]
     there = [EvalCase(id=one, inputs={"text": "z"}) for one in existing]
     with pytest.raises(InputError, match=f"the id of this row is used already, {where}"):

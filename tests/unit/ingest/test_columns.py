@@ -2,7 +2,14 @@
 
 import pytest
 
-from evalq.cases.rows_to_cases import Columns, Wishes, cell, choose_columns, read_pairs, used_values
+from evalq.cases.rows_to_cases import (
+    ColumnMapping,
+    ColumnOptions,
+    cell,
+    choose_columns,
+    read_pairs,
+    used_values,
+)
 from evalq.definitions.files import Row
 from evalq.definitions.task import ScoringConfig, TaskConfig
 from evalq.errors import InputError
@@ -16,7 +23,7 @@ TASK = TaskConfig(
 ROWS = [Row(2, {"sender": "a", "Text": "b", "expected": "c", "meta": {"lang": "EN", "id": 7}, "note": "n"})]
 
 
-def chosen(wishes: Wishes = Wishes(), rows: list[Row] = ROWS) -> Columns:  # noqa: B008 - frozen
+def chosen(wishes: ColumnOptions = ColumnOptions(), rows: list[Row] = ROWS) -> ColumnMapping:  # noqa: B008 - frozen
     return choose_columns(TASK, rows, wishes, file="f.jsonl")
 
 
@@ -27,7 +34,7 @@ def test_columns_are_found_by_the_names_of_the_inputs_in_any_case() -> None:
 
 
 def test_wishes_go_before_names_and_reach_into_nested_values() -> None:
-    columns = chosen(Wishes({"text": "note"}, "sender", "meta.id", {"lang": "meta.lang"}))
+    columns = chosen(ColumnOptions({"text": "note"}, "sender", "meta.id", {"lang": "meta.lang"}))
     assert used_values(ROWS[0], columns) == {"sender": "a", "note": "n", "meta.lang": "EN", "meta.id": 7}
 
 
@@ -47,14 +54,14 @@ def test_missing_columns_are_named_beside_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("wishes", "problem"),
     [
-        (Wishes({"txt": "note"}), "task 'mails' has no input 'txt'; did you mean 'text'?"),
-        (Wishes({"text": "notes"}), "no column 'notes'; did you mean 'note'?"),
-        (Wishes(expected="answer"), "no column 'answer'"),
-        (Wishes(id="meta.uid"), "no column 'meta.uid'"),
-        (Wishes(stratum={"lang": "language"}), "no column 'language'"),
+        (ColumnOptions({"txt": "note"}), "task 'mails' has no input 'txt'; did you mean 'text'?"),
+        (ColumnOptions({"text": "notes"}), "no column 'notes'; did you mean 'note'?"),
+        (ColumnOptions(expected="answer"), "no column 'answer'"),
+        (ColumnOptions(id="meta.uid"), "no column 'meta.uid'"),
+        (ColumnOptions(stratum={"lang": "language"}), "no column 'language'"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused(wishes: Wishes, problem: str) -> None:
+def test_a_wish_that_cannot_be_met_is_refused(wishes: ColumnOptions, problem: str) -> None:
     with pytest.raises(InputError, match=problem.replace("?", r"\?")):
         chosen(wishes)
 

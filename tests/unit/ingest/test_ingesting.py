@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalq.bakeoff.probes import Replies, Reply
-from evalq.cases.ingest import Ingested, Order, make_cases, names_wanted, read_source, write_cases
+from evalq.cases.ingest import Ingested, IngestOptions, make_cases, names_wanted, read_source, write_cases
 from evalq.definitions.files import load_evalset
 from evalq.errors import InputError, Refused
 
@@ -34,8 +34,8 @@ def write_rows(root: Path, rows: list[dict[str, Any]]) -> None:
     (root / "prod.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
-def order(root: Path, **how: Any) -> Order:
-    return Order(root / "prod.jsonl", "t", **how)
+def order(root: Path, **how: Any) -> IngestOptions:
+    return IngestOptions(root / "prod.jsonl", "t", **how)
 
 
 def ingest(root: Path, *, write: bool = True, **how: Any) -> Ingested:
@@ -71,7 +71,7 @@ def test_no_set_is_overwritten_not_even_a_shipped_one(root: Path) -> None:
     with pytest.raises(InputError, match=r"ingested.yaml: is already there; .* --append"):
         ingest(root)
     with pytest.raises(InputError, match=r"dev-30.yaml: is already there; take another name"):
-        read_source(Order(root / "prod.jsonl", "mail_classify", "dev-30"), root)
+        read_source(IngestOptions(root / "prod.jsonl", "mail_classify", "dev-30"), root)
 
 
 def test_appending_adds_what_is_new_and_goes_on_counting(root: Path) -> None:

@@ -11,10 +11,13 @@ import pytest
 from evalq.calling.providers import connect
 from evalq.definitions.judge import CommandJudge
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, Prompt
+from evalq.records import CaseContext, Completion, Prompt
 
 PROMPT = Prompt(
-    "system", "user ü", 64, About("t", "c1", sample=2, inputs={"text": "việt"}, expected={"answer": "x"})
+    "system",
+    "user ü",
+    64,
+    CaseContext("t", "c1", sample=2, inputs={"text": "việt"}, expected={"answer": "x"}),
 )
 
 

@@ -11,13 +11,13 @@ import pytest
 from evalq.calling.providers.faults import FaultsOf, Party, fault_of, fault_of_response
 from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.errors import ProviderFault
-from evalq.records import About, Prompt
+from evalq.records import CaseContext, Prompt
 
 KEY = "sk-proj-0123456789abcdef"
 PARTY = Party("acme", "ACME_KEY", (KEY,))
 TEXT = "The treaty of Tordesillas was signed in 1494, said the insufficient funds clause."
 PROMPT = Prompt(
-    "You are an auditor.", TEXT, 10, About("t", "c", inputs={"source": "a wholly private source"})
+    "You are an auditor.", TEXT, 10, CaseContext("t", "c", inputs={"source": "a wholly private source"})
 )
 
 

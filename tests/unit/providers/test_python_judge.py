@@ -7,7 +7,7 @@ import pytest
 from evalq.calling.providers import connect
 from evalq.definitions.judge import PythonJudge
 from evalq.errors import FaultKind, ProviderFault
-from evalq.records import About, Completion, Prompt
+from evalq.records import CaseContext, Completion, Prompt
 
 MODULE = """
 import sys
@@ -34,7 +34,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(name: str) -> Completion:
     judge = PythonJudge(name="mine", provider="python", callable=name)
-    return connect(judge, {}).complete(Prompt("s", "u", 64, About("t", "c", inputs=INPUTS)))
+    return connect(judge, {}).complete(Prompt("s", "u", 64, CaseContext("t", "c", inputs=INPUTS)))
 
 
 INPUTS = {"name": "Ada"}

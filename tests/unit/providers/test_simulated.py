@@ -6,10 +6,10 @@ import pytest
 from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault
-from evalq.records import About, Completion, Prompt
+from evalq.records import CaseContext, Completion, Prompt
 from evalq.stats import cohen_kappa
 
-ABOUT = About(
+ABOUT = CaseContext(
     task="t",
     case_id="c1",
     inputs={"sources": "[A] Wiki\nIt was 2021.\n\n[B] Mail\nIt was 2023."},
@@ -27,7 +27,7 @@ def judge(name: str = "sim", **fields: object) -> SimulatedJudge:
     return SimulatedJudge(name=name, provider="simulated", model=name, time_scale=0.0, **fields)  # type: ignore[arg-type]
 
 
-def ask(config: SimulatedJudge, about: About = ABOUT) -> Completion:
+def ask(config: SimulatedJudge, about: CaseContext = ABOUT) -> Completion:
     return SimulatedAdapter(config, {}).complete(Prompt("system", "user", 256, about))
 
 

@@ -7,8 +7,8 @@ from pydantic import TypeAdapter
 
 from evalq.calling.providers.simulated import right_answer, wrong_answer
 from evalq.definitions.evalset import EvalCase
-from evalq.definitions.graders import Decision, GraderConfig
-from evalq.definitions.prompt import about, satisfying_text
+from evalq.definitions.graders import DecisionGrader, GraderConfig
+from evalq.definitions.prompt import describe_case, satisfying_text
 from evalq.definitions.task import TaskConfig
 from evalq.formats.skills.trigger_cases import Skill, choice_case, trigger_case, trigger_task
 from evalq.grading.grade import grade_answer
@@ -37,8 +37,8 @@ def passes(task: TaskConfig, case: EvalCase, answer: str) -> list[bool | None]:
 def test_a_decision_is_right_or_wrong_by_design(case: EvalCase) -> None:
     for seed in range(10):
         rng = Random(seed)
-        assert passes(TASK, case, right_answer(about(TASK, case), rng)) == [True]
-        assert passes(TASK, case, wrong_answer(about(TASK, case), rng)) == [False]
+        assert passes(TASK, case, right_answer(describe_case(TASK, case), rng)) == [True]
+        assert passes(TASK, case, wrong_answer(describe_case(TASK, case), rng)) == [False]
 
 
 def graders(*fields: dict[str, object]) -> list[GraderConfig]:
@@ -61,7 +61,7 @@ def graders(*fields: dict[str, object]) -> list[GraderConfig]:
 def test_a_right_answer_passes_the_checks_of_a_case_that_says_no_more(check: dict[str, object]) -> None:
     task = TaskConfig(name="t", system_prompt="", user_template="{q}")
     case = EvalCase(id="c", inputs={"q": "q"}, graders=graders(check))
-    assert passes(task, case, right_answer(about(task, case), Random(1))) == [True]
+    assert passes(task, case, right_answer(describe_case(task, case), Random(1))) == [True]
 
 
 def test_all_that_is_looked_for_is_in_the_text() -> None:
@@ -72,7 +72,7 @@ def test_all_that_is_looked_for_is_in_the_text() -> None:
         {"type": "matches", "pattern": "[0-9]+"},
     )
     assert satisfying_text(listed) == "a b and and"
-    assert satisfying_text([Decision(type="decision")]) == "a fitting answer"
+    assert satisfying_text([DecisionGrader(type="decision")]) == "a fitting answer"
 
 
 def test_what_a_case_expects_goes_before_what_its_checks_look_for() -> None:
@@ -83,5 +83,5 @@ def test_what_a_case_expects_goes_before_what_its_checks_look_for() -> None:
         expected={"answer": "own"},
         graders=graders({"type": "contains", "value": "a"}),
     )
-    assert about(task, case).expected == {"answer": "own"}
-    assert about(task, EvalCase(id="c", inputs={"q": "q"})).expected == {}
+    assert describe_case(task, case).expected == {"answer": "own"}
+    assert describe_case(task, EvalCase(id="c", inputs={"q": "q"})).expected == {}

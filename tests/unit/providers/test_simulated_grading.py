@@ -7,13 +7,13 @@ import pytest
 
 from evalq.calling.providers.simulated import SimulatedAdapter, grader_reply
 from evalq.definitions.judge import SimulatedJudge
-from evalq.records import About, Prompt
+from evalq.records import CaseContext, Prompt
 
 EXPECTED = {"any_of": ["Italy"]}
 
 
-def about(form: str, text: str = "It is Italy.", **fields: Any) -> About:
-    return About("t", "c", expected=EXPECTED, graded_text=text, reply_form=form, **fields)  # type: ignore[arg-type]
+def about(form: str, text: str = "It is Italy.", **fields: Any) -> CaseContext:
+    return CaseContext("t", "c", expected=EXPECTED, graded_text=text, reply_form=form, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
