@@ -32,7 +32,7 @@ check: $(STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest tests/unit -q -n auto
+	$(PY) -m pytest tests/unit tests/project -q -n auto
 
 # Code is graded in a sandbox of bubblewrap. Where it cannot be installed, its tests are skipped; in CI they fail.
 bubblewrap:
@@ -41,7 +41,7 @@ bubblewrap:
 
 # Apart, as every process collects all tests before it runs any: there are thousands of small ones.
 test: $(STAMP) bubblewrap
-	$(PY) -m pytest tests/unit -q -n auto
+	$(PY) -m pytest tests/unit tests/project -q -n auto
 	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 4 --dist loadfile --no-loadscope-reorder
 
 # The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.

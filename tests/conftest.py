@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from forks import Forks
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Ours are many: half of what is usual each. To look longer: --hypothesis-profile=thorough.
-settings.register_profile("usual", max_examples=50)
-settings.register_profile("thorough", max_examples=1000)
+# Ours are many: half the usual number of examples each. To look longer: --hypothesis-profile=thorough.
+# Nothing depends on the speed of the machine.
+_ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", _ANY_SPEED, max_examples=50)
+settings.register_profile("thorough", _ANY_SPEED, max_examples=1000)
 settings.load_profile("usual")
 
 

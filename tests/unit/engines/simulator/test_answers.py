@@ -20,7 +20,7 @@ from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import finding_json, parse_list, read_verdict, verdict_prompt
 from evalq.records import Completion, Prompt
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SETS = [
     KnownSet(task="knowledge_audit", eval_set="dev-93"),
     KnownSet(task="mail_classify", eval_set="dev-30"),

@@ -10,7 +10,7 @@ from evalq.formats.agentv.documents import Transpilation
 from evalq.formats.agentv.read import read_eval_document, read_eval_yaml
 from evalq.formats.agentv.transpile import transpile
 
-EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "eval-yaml" / "EVAL.yaml"
+EXAMPLE = Path(__file__).parents[4] / "docs" / "examples" / "eval-yaml" / "EVAL.yaml"
 
 
 def transpiled(*tests: dict[str, Any], **suite: Any) -> Transpilation:

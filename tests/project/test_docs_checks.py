@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from evalq.definitions.graders import GraderConfig
 from evalq.grading.grade import CHECKS
 
-DOCS = sorted((Path(__file__).parents[3] / "docs").glob("graders.md"))
+DOCS = sorted((Path(__file__).parents[2] / "docs").glob("graders.md"))
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REMARK = re.compile(r"^# (passes|fails|expected): (.*)$", re.MULTILINE)
 ADAPTER: TypeAdapter[Any] = TypeAdapter(GraderConfig)

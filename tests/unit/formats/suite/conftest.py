@@ -1,4 +1,4 @@
-"""Eval files written by the tests, and read as suites."""
+"""Suites written by the tests, and settings with judges that are simulations, systems and models."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,38 @@ import pytest
 
 from evalq.errors import InputError
 from evalq.formats.suite.read import Suite, read_suite
+from evalq.settings import Settings
 
 Write = Callable[..., Path]
+
+JUDGES = {
+    "sim": {"provider": "simulated", "model": "sim", "price": {"input": 1, "output": 1}},
+    "sim2": {"provider": "simulated", "model": "sim2", "concurrency": 2, "price": {"input": 1, "output": 1}},
+    "real": {
+        "provider": "openai",
+        "model": "r",
+        "base_url": "http://127.0.0.1:9",
+        "price": {"input": 1, "output": 1},
+    },
+    "api": {"provider": "http", "url": "http://127.0.0.1:8000", "exchange": True},
+}
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings.model_validate({"judges": JUDGES})
+
+
+@pytest.fixture
+def make_suite(tmp_path: Path) -> Callable[..., Suite]:
+    """Makes a suite of evals, with whatever else its block says."""
+
+    def make(*evals: dict[str, Any], **body: Any) -> Suite:
+        path = tmp_path / "eval-suite.yaml"
+        path.write_text(json.dumps({"eval_suite": {"name": "S", "evals": list(evals), **body}}), "utf-8")
+        return read_suite(path)
+
+    return make
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from written_context import WrittenContext
 
 from evalq.bakeoff.plan import apply_scorer
 from evalq.calling.providers.retriever import load_notes, retrieve
@@ -275,11 +276,11 @@ class GraderContext:
         raise AssertionError(f"{judge} is not asked")
 
 
-def test_bm25_finds_most_notes_but_not_all(context) -> None:
+def test_bm25_finds_most_notes_but_not_all() -> None:
     retrieval, queries = task("personal_rag_retrieval"), cases("personal_rag_retrieval", "personal-93")
     hits = 0
     for case in queries:
-        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), context())}
+        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), WrittenContext())}
         hits += grades["hit_at_3"].passed is True
     assert 0.6 <= hits / len(queries) < 1.0
 

@@ -14,7 +14,7 @@ from evalq.errors import InputError
 from evalq.formats import prepare
 from evalq.settings import Settings, load_settings
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs/examples"
 JUDGES = """\
 judges:
   sim: {provider: simulated, model: sim}

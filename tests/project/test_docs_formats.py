@@ -10,7 +10,7 @@ from evalq.formats.agentv.graders import ROWS as EVAL_ROWS
 from evalq.formats.promptfoo.checks import ROWS as PROMPTFOO_ROWS
 from evalq.formats.tables import ANSWERS, QUESTIONS, STRATA
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats.md").read_text("utf-8")
 EXAMPLES = [
     "eval-yaml/EVAL.yaml",

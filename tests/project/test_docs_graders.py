@@ -9,7 +9,7 @@ from evalq.definitions.definition import validate
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.yaml_text import load_yaml
 
-DOCS = sorted((Path(__file__).parents[3] / "docs").glob("graders.md"))
+DOCS = sorted((Path(__file__).parents[2] / "docs").glob("graders.md"))
 TASK = 'name: t\nsystem_prompt: ""\nuser_template: "{text}"\n'
 SHOWN = [
     block
