@@ -1,1 +1,1 @@
-"""Errands: questions of our own, put to one model as a small bake-off."""
+"""The life of a bake-off: request, plan, launch, publish, follow, conclude, recover."""

@@ -1,4 +1,4 @@
-"""The commit of the user's project, to find its prompts again."""
+"""The git commit of the user's project, stored so that a run's prompts can be found again."""
 
 import subprocess
 from pathlib import Path

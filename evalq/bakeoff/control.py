@@ -1,4 +1,4 @@
-"""Pausing a bake-off or some of its judges, and waiting until no call of it is under way."""
+"""Stops a bake-off or some of its judges, and waits until none of its calls is in flight."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class Paused:
 
 
 def pause(session: Session, bakeoff_id: int, *, judges: Sequence[str]) -> list[Paused]:
-    """Stop a bake-off, or some of its judges while the others go on; what does not run is left as it is."""
+    """Pause a bake-off, or only these judges; a judge that is not running keeps its state."""
     db, runs = session.db, named_runs(session, bakeoff_id, judges)
     if not judges or bakeoffs.get(db, bakeoff_id).state != "running":
         is_new = not judges and bakeoffs.pause(db, bakeoff_id, _BY_HAND)
@@ -44,14 +44,15 @@ def pause(session: Session, bakeoff_id: int, *, judges: Sequence[str]) -> list[P
 
 
 def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
-    """Pause a bake-off and wait for the calls in flight: they are paid for, their answers are stored."""
+    """Pause a bake-off and wait for the calls in flight: they are paid for, so their answers are stored."""
     bakeoffs.move(db, bakeoff_id, "paused", from_states=["running"])
     drain(db, bakeoff_id, show=show)
 
 
 def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
-    """Wait until no call of a stopped bake-off is under way, nor the grading that follows one."""
-    deadline, quiet = time.monotonic() + _DRAIN_S, 0
+    """Wait until a stopped bake-off has no call in flight and no answer being graded."""
+    deadline = time.monotonic() + _DRAIN_S
+    quiet = 0
     while quiet < _QUIET_POLLS and time.monotonic() < deadline:
         quiet = 0 if calls.in_flight(db, bakeoff_id) else quiet + 1
         time.sleep(_POLL_S)
@@ -59,15 +60,19 @@ def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) ->
 
 
 def named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:
-    """The runs of the judges named, each once; all of the bake-off's when none is."""
+    """The runs of these judges, each once; every run of the bake-off when `judges` is empty."""
     runs = {run.judge: run for run in bakeoffs.runs(session.db, bakeoff_id)}
     known = catalogue(session.settings.judges)
-    found = {name: name if name in runs else resolve(name, known) for name in judges or runs}
-    problems = [
-        Problem(f"judge {name!r} is not in bake-off {bakeoff_id}", did_you_mean(name, runs))
-        for name, judge in found.items()
-        if judge not in runs
-    ]
+    named: dict[str, RunRow] = {}
+    problems = []
+    for name in judges or runs:
+        judge = name if name in runs else resolve(name, known)
+        if judge in runs:
+            named[judge] = runs[judge]
+        else:
+            problems.append(
+                Problem(f"judge {name!r} is not in bake-off {bakeoff_id}", did_you_mean(name, runs))
+            )
     if problems:
         raise InputError(*problems)
-    return [runs[judge] for judge in dict.fromkeys(found.values()) if judge is not None]
+    return list(named.values())

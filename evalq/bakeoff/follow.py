@@ -1,4 +1,4 @@
-"""Following a bake-off to its end: watch, bring back what gets lost, stop spending when interrupted."""
+"""Follows a bake-off to its end: shows progress, recovers lost jobs, stops spending on an interrupt."""
 
 import time
 from collections.abc import Callable
@@ -23,12 +23,12 @@ _AWAY_S = 60.0
 
 
 def show_nothing(progress: Progress) -> None:
-    """The display of a bake-off nobody watches."""
+    """Display of a bake-off without a viewer."""
     del progress
 
 
 def is_never_interrupted() -> bool:
-    """The interrupt of a bake-off nobody can stop from here."""
+    """Interrupt of a bake-off that runs without a user."""
     return False
 
 
@@ -55,10 +55,10 @@ def follow_to_end(
     is_interrupted: Callable[[], bool] = is_never_interrupted,
     pause_on_interrupt: bool = True,
 ) -> BakeOffState:
-    """Follow until the bake-off ends and its calls are home; return its state.
+    """Follow until the bake-off ends and no call of it is in flight; return its state.
 
-    An interrupt, or a KeyboardInterrupt while waiting, stops spending; without `pause_on_interrupt` it only
-    ends the following.
+    An interrupt (or KeyboardInterrupt) pauses the bake-off; without `pause_on_interrupt` it only ends the
+    following.
     """
     try:
         state = follow(session, bakeoff_id, show=show, is_interrupted=is_interrupted)
@@ -81,9 +81,9 @@ def follow(
     show: Callable[[Progress], None],
     is_interrupted: Callable[[], bool],
 ) -> BakeOffState:
-    """Watch until the bake-off ends or the user interrupts; bring back what gets lost meanwhile.
+    """Show progress until the bake-off ends or the user interrupts, and recover jobs that were lost.
 
-    A server that is away for a while is waited for: the bake-off goes on when it is back.
+    A database or broker that is away for up to a minute is waited for.
     """
     state: BakeOffState = "running"
     last_seen = next_reap = time.monotonic()
@@ -100,8 +100,10 @@ def follow(
         except Unreachable:
             if time.monotonic() - last_seen > _AWAY_S:
                 raise
-        # Watching a large bake-off must not become the database's main work.
-        time.sleep(max(_POLL_S, 4 * min(time.monotonic() - asked, 1.0)) if state not in ENDED else 0)
+        if state not in ENDED:
+            # Reading the progress of a large bake-off takes at most a fifth of the database's time.
+            took_s = min(time.monotonic() - asked, 1.0)
+            time.sleep(max(_POLL_S, 4 * took_s))
     return state
 
 
@@ -109,4 +111,6 @@ def exit_code(result: BakeOffResult) -> int:
     """0 fine, 3 partial, 4 stopped at the cap."""
     if result.state == "capped":
         return 4
-    return 3 if result.is_partial else 0
+    if result.is_partial:
+        return 3
+    return 0

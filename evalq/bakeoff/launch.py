@@ -1,4 +1,4 @@
-"""Launching a bake-off: record it, then publish its first jobs; or go on with one that stopped."""
+"""Launches a bake-off: records it, then publishes its first jobs; or goes on with one that stopped."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,10 +16,7 @@ from evalq.store.database import Connection
 
 def start(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off") -> int:
     """Record a bake-off and publish its first jobs; return its id."""
-    terms = bakeoffs.Terms(
-        cap_usd, plan.look or run_type, commit_sha(root), session.settings.ambiguous_repeats
-    )
-    return launch(session, plan, terms=terms, root=root)
+    return launch(session, plan, terms=bakeoffs.Terms(cap_usd, plan.look or run_type), root=root)
 
 
 def launch(
@@ -32,15 +29,20 @@ def launch(
 ) -> int:
     """Log a look at a holdout, record the bake-off, then publish its first jobs; return its id.
 
-    What `beside` writes for its id is in the transaction that records it.
+    `beside` gets the id and writes in the same transaction that records the bake-off.
     """
     refuse_over_cap(plan, terms.cap_usd)
     if plan.runs_code:
         session.prepare_sandbox()
     _set_daily_caps(session)
-    uid = holdout.admit(session.db, root, plan, run_type=terms.run_type)
+    terms = replace(
+        terms,
+        git_sha=commit_sha(root),
+        ambiguous_repeats=session.settings.ambiguous_repeats,
+        uid=holdout.admit(session.db, root, plan, run_type=terms.run_type),
+    )
     with session.db.transaction() as tx:
-        bakeoff_id = bakeoffs.add(tx, plan, replace(terms, uid=uid))
+        bakeoff_id = bakeoffs.add(tx, plan, terms)
         if beside is not None:
             beside(tx, bakeoff_id)
     publish.open_chords(session.db, session.broker, bakeoff_id)
@@ -49,7 +51,7 @@ def launch(
 
 
 def restart(session: Session, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
-    """Go on with a stopped bake-off: what has ended stays, the rest is published; False: nothing is left."""
+    """Publish the jobs of a stopped bake-off that have not ended; return False when all have."""
     _set_daily_caps(session)
     _prepare_sandbox(session, bakeoff_id)
     is_open = bakeoffs.reopen(session.db, bakeoff_id, cap_usd=cap_usd)
@@ -58,7 +60,7 @@ def restart(session: Session, bakeoff_id: int, *, cap_usd: Decimal | None) -> bo
 
 
 def retry_errors(session: Session, bakeoff_id: int, *, judges: Sequence[str], cap_usd: Decimal | None) -> int:
-    """Run the errored jobs of some judges again, of all when none is named; return how many they are."""
+    """Run the errored jobs of these judges again, or of all judges; return the number of jobs."""
     run_ids = [run.id for run in named_runs(session, bakeoff_id, judges)]
     _set_daily_caps(session)
     n_jobs = bakeoffs.retry_errors(session.db, bakeoff_id, run_ids=run_ids, cap_usd=cap_usd)
@@ -69,7 +71,7 @@ def retry_errors(session: Session, bakeoff_id: int, *, judges: Sequence[str], ca
 
 
 def _prepare_sandbox(session: Session, bakeoff_id: int) -> None:
-    """For a bake-off that goes on: its graders may have code to run."""
+    """Check that code can run here if the bake-off has code graders."""
     if session.db.row("runs_code", bakeoff_id=bakeoff_id):
         session.prepare_sandbox()
 

@@ -1,4 +1,4 @@
-"""The plan of a bake-off: who is asked what, in which order, and what it may cost."""
+"""The plan of a bake-off: its jobs, their order, their grader models, and what they may cost."""
 
 import math
 import random
@@ -18,9 +18,11 @@ from evalq.errors import CapReached, InputError, Problem
 from evalq.grading.grade import grader_calls, grader_models, named_graders, stages
 from evalq.records import Prompt
 
+SIMULATED_GRADER = "sim-grader"
 WINDOW_S = 20
+"""Seconds of a gate's limits that may be published at once."""
 LARGEST_WINDOW = 4096
-"""Messages out at once for a gate without limits."""
+"""Messages published at once for a gate without limits."""
 
 _SMALLEST_WINDOW = 4
 _USUAL_FINDING_CHARACTERS = 400
@@ -43,34 +45,34 @@ class Plan:
     evalset: EvalSet
     judges: tuple[JudgeConfig, ...]
     graders: Mapping[str, JudgeConfig]
-    """Grader models by the name the task or its cases call them; "" for the one they leave open."""
+    """Grader models by the name that the task or its cases use; "" for graders that name none."""
     seed: int
     samples: int
     estimate_usd: Decimal
     worst_usd: Decimal
     prices_as_of: str | None = None
     look: str | None = None
-    """Why a holdout is looked at: the run type of the bake-off."""
+    """The run type of a bake-off on a holdout: why it is looked at."""
     set_sha256: str | None = None
     """Of the bytes of a holdout's file."""
     warnings: tuple[str, ...] = ()
-    """What of another format's file has no part in this."""
+    """Parts of another tool's file that evalq cannot run."""
     n_drafts: int = 0
-    """Cases of the evalset that are left out, since nobody has accepted them."""
+    """Cases left out because they are drafts that no person has accepted."""
 
     def window(self, judge: JudgeConfig) -> int:
-        """Messages out at once for a judge's gate: about twenty seconds of its limits."""
+        """How many messages of a judge's gate to publish at once: about twenty seconds of its limits."""
         characters = [len(answer_prompt(self.task, case).user) for case in self.evalset.cases[:20]]
         tokens = max(1, (len(self.task.system_prompt) + sum(characters) // len(characters)) // 4)
         return window(judge, input_tokens=tokens, output_tokens=self.task.max_tokens)
 
     @property
     def draft_warning(self) -> str | None:
-        """What must be said of cases left out; None when there are none."""
+        """A warning about draft cases that are left out; None when there are none."""
         if not self.n_drafts:
             return None
         cases = "1 draft case" if self.n_drafts == 1 else f"{self.n_drafts} draft cases"
-        return f"{cases} left out; `{accept_command(self.evalset.name, self.task.name)}` takes them in"
+        return f"{cases} left out; accept them with `{accept_command(self.evalset.name, self.task.name)}`"
 
     @property
     def scorer(self) -> str:
@@ -89,7 +91,7 @@ class Plan:
 
     @property
     def grader_names(self) -> str | None:
-        """The grader models as stored, several separated by commas."""
+        """The names of the grader models, separated by commas."""
         return ", ".join(dict.fromkeys(judge.name for judge in self.graders.values())) or None
 
     @property
@@ -103,7 +105,7 @@ class Plan:
         return self.jobs_per_judge * len(self.judges)
 
     def jobs(self) -> Iterator[PlannedJob]:
-        """One judge's jobs; all judges meet the cases in the same order, shuffled by the seed."""
+        """One judge's jobs, shuffled by the seed; the order is the same for every judge."""
         pairs = [(case.id, sample) for case in self.evalset.cases for sample in range(1, self.samples + 1)]
         random.Random(self.seed).shuffle(pairs)  # noqa: S311 - an order, not a secret
         return (PlannedJob(case_id, sample, at) for at, (case_id, sample) in enumerate(pairs))
@@ -135,7 +137,7 @@ def make_plan(
 
 
 def accept_command(eval_set: str, task: str) -> str:
-    """The command that makes cases of drafts."""
+    """The command that accepts all draft cases of a set."""
     return f"evalq generate --accept {eval_set} --task {task} --all"
 
 
@@ -146,7 +148,7 @@ def _prices_as_of(judges: Sequence[JudgeConfig]) -> str | None:
 
 
 def refuse_unpriced(judges: Sequence[JudgeConfig]) -> None:
-    """Refuse judges without a known price: no cap could hold for them."""
+    """Refuse judges without a known price, since no cap holds for them."""
     remedy = "add price: under it in evalq.yaml, or allow it with --allow-unpriced"
     problems = [Problem(f"judge {j.name!r} has no price", remedy) for j in judges if price_of(j) is None]
     if problems:
@@ -154,23 +156,24 @@ def refuse_unpriced(judges: Sequence[JudgeConfig]) -> None:
 
 
 def window(judge: JudgeConfig, *, input_tokens: int, output_tokens: int) -> int:
-    """How many messages a gate may have out: enough to keep it busy, too few to fill the slots of others."""
-    a_minute = [
-        rate
-        for rate in (
-            judge.rpm,
-            judge.input_tpm and judge.input_tpm / input_tokens,
-            judge.output_tpm and judge.output_tpm / output_tokens,
-        )
-        if rate
-    ]
-    by_rate = [math.ceil(min(a_minute) / 60 * WINDOW_S)] if a_minute else []
-    at_once = [judge.concurrency * 2] if judge.concurrency else []
-    return max(_SMALLEST_WINDOW, min([*by_rate, *at_once, LARGEST_WINDOW]))
+    """How many messages of a gate to publish: enough to keep it busy, too few to fill other gates' slots."""
+    per_minute = []
+    if judge.rpm:
+        per_minute.append(float(judge.rpm))
+    if judge.input_tpm:
+        per_minute.append(judge.input_tpm / input_tokens)
+    if judge.output_tpm:
+        per_minute.append(judge.output_tpm / output_tokens)
+    sizes = [LARGEST_WINDOW]
+    if per_minute:
+        sizes.append(math.ceil(min(per_minute) / 60 * WINDOW_S))
+    if judge.concurrency:
+        sizes.append(judge.concurrency * 2)
+    return max(_SMALLEST_WINDOW, min(sizes))
 
 
 def apply_scorer(task: TaskConfig, scorer: ScorerMode | None, grader_model: str | None) -> TaskConfig:
-    """The task with another scorer mode or grader model than its file says."""
+    """The task with its scorer mode or grader model replaced."""
     if scorer is None and grader_model is None:
         return task
     if task.scoring is None and scorer is not None:
@@ -201,7 +204,7 @@ def refuse_over_cap(plan: Plan, cap_usd: Decimal) -> None:
 def _costs(
     task: TaskConfig, evalset: EvalSet, judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]
 ) -> tuple[Decimal, Decimal]:
-    """Probable and greatest dollars of one sample of everything, grading included."""
+    """Estimated and worst-case dollars of one sample of every case, grading included."""
     estimate = worst = Decimal(0)
     for case in evalset.cases:
         prompt = answer_prompt(task, case)
@@ -217,12 +220,9 @@ def _costs(
 
 
 def _graded_texts(task: TaskConfig, prompt: Prompt) -> tuple[str, str]:
-    """Text as long as what a grader usually reads, and as the longest it may have to read."""
+    """Two texts for pricing a grader: of the usual length of an answer, and of the greatest."""
     longest = min(task.max_tokens * 4, len(prompt.user) * 4)
     return "x" * min(_USUAL_FINDING_CHARACTERS, longest), "x" * longest
-
-
-SIMULATED_GRADER = "sim-grader"
 
 
 def choose_graders(
@@ -234,24 +234,31 @@ def choose_graders(
     chosen: str | None = None,
     usual: str | None = None,
 ) -> dict[str, JudgeConfig]:
-    """Every grader model by the name it is called, "" for the one that graders leave open.
+    """Every grader model by the name that graders use, "" for graders that name none.
 
-    `chosen` stands in for all but the members of panels, `usual` for those left open. Simulated answers are
-    graded by a simulation, for nothing, unless a grader is chosen.
+    `chosen` replaces all but the members of panels, `usual` serves graders that name none. Simulated answers
+    are graded by a simulation, at no cost, unless a grader is chosen.
     """
-    names = dict.fromkeys(name or "" for case in cases for name in grader_models(task, case))
     panels = {name for case in cases for name in _panel_members(task, case)}
     is_simulated = all(judge.provider == "simulated" for judge in judges)
-    return {
-        name: _stand_in(name, known, is_member=name in panels)
-        if is_simulated and (name in panels or not chosen)
-        else _named((chosen if name not in panels else None) or name or usual, task, known)
-        for name in names
-    }
+    graders: dict[str, JudgeConfig] = {}
+    for case in cases:
+        for model in grader_models(task, case):
+            name = model or ""
+            is_member = name in panels
+            if name in graders:
+                continue
+            if is_simulated and (is_member or not chosen):
+                graders[name] = _simulate_grader(name, known, is_member=is_member)
+            elif is_member:
+                graders[name] = _pick_grader(name, task, known)
+            else:
+                graders[name] = _pick_grader(chosen or name or usual, task, known)
+    return graders
 
 
 def named_models(task: TaskConfig, cases: Sequence[EvalCase]) -> list[str]:
-    """The grader models that a task and its cases name, each once."""
+    """The grader models named by a task and its cases, each once."""
     names = dict.fromkeys(name for case in cases for name in grader_models(task, case))
     return [name for name in names if name]
 
@@ -260,8 +267,8 @@ def _panel_members(task: TaskConfig, case: EvalCase) -> Sequence[str]:
     return [name for _, grader in named_graders(task, case) for name in getattr(grader, "models", ())]
 
 
-def _stand_in(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
-    """A simulation: the one named, or the simulated grader; each member of a panel has its own."""
+def _simulate_grader(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
+    """The named grader if it is simulated, else the simulated grader; panel members get one each."""
     if name in known and known[name].provider == "simulated":
         return known[name]
     grader = known[SIMULATED_GRADER]
@@ -270,7 +277,7 @@ def _stand_in(name: str, known: Catalogue, *, is_member: bool) -> JudgeConfig:
     return grader.model_copy(update={"name": f"{grader.name}-{name}", "model": f"{grader.model} as {name}"})
 
 
-def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
+def _pick_grader(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
     if not name:
         raise InputError(
             Problem(
@@ -284,7 +291,7 @@ def _named(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeConfig:
 def refuse_absent_opponents(
     task: TaskConfig, cases: Sequence[EvalCase], judges: Sequence[JudgeConfig]
 ) -> None:
-    """Refuse to compare with the answers of a judge that gives none here."""
+    """Refuse pairwise graders whose opponent is not among the judges."""
     names = [judge.name for judge in judges]
     graders = [grader for case in cases for _, grader in named_graders(task, case)]
     opponents = dict.fromkeys(one.opponent for one in graders if isinstance(one, PairwiseGrader))
@@ -301,6 +308,6 @@ def refuse_absent_opponents(
 
 
 def own_graders(judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]) -> list[str]:
-    """The judges on trial that grade too: by name, or as the same model of the same provider."""
+    """The judges on trial that also grade: the same model of the same provider."""
     models = {(grader.provider, grader.model) for grader in graders.values()}
     return [judge.name for judge in judges if (judge.provider, judge.model) in models]

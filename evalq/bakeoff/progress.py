@@ -1,4 +1,4 @@
-"""How far a bake-off is, read from Postgres for the live display."""
+"""Progress of a bake-off and the state of its gates, read for the live display."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from evalq.store import bakeoffs
 from evalq.store.database import Database, Row
 
 _BROKEN_AFTER = 10
-"""So many jobs ended without a single verdict: the judge is broken, say so while it runs."""
+"""A judge with this many errors and no verdict is called broken while it runs."""
 
 
 def read_progress(db: Database, bakeoff_id: int) -> Progress:
-    """The state of a bake-off at this instant."""
+    """Read how far a bake-off is."""
     bakeoff = bakeoffs.get(db, bakeoff_id)
     costs = {row["judge"]: row for row in db.rows("progress_costs", bakeoff_id=bakeoff_id)}
     minutes = max((bakeoff.read_at - bakeoff.created_at).total_seconds(), 1.0) / 60
@@ -108,11 +108,11 @@ def _gate(
         name=name,
         limit={unit: _smaller(state, judge, unit) for unit in _NAMES}
         | {"concurrency": (judge and judge.concurrency) or 0},
-        used_rpm=_used(state, now),
+        used_rpm=_used_rpm(state, now),
         in_flight=counts[0],
         waiting=counts[1],
-        closed_until=_later(state.get("closed_until"), now),
-        breaker_open_until=_later(state.get("open_until"), now),
+        closed_until=_if_later(state.get("closed_until"), now),
+        breaker_open_until=_if_later(state.get("open_until"), now),
     )
 
 
@@ -121,16 +121,20 @@ def _smaller(state: dict[str, str], judge: JudgeConfig | None, unit: str) -> flo
     return min((value for value in known if value > 0), default=0.0)
 
 
-def _used(state: dict[str, str], now: datetime) -> float:
-    """Permits of the last sixty seconds: this minute's, and the share of the last one still in sight."""
+def _used_rpm(state: dict[str, str], now: datetime) -> float:
+    """Permits of the last sixty seconds: this minute's, and the part of the last minute that is in them."""
     minute, second = divmod(now.timestamp(), 60)
-    behind = minute - float(state.get("minute", 0))
-    granted, before = float(state.get("granted", 0)), float(state.get("granted_before", 0))
-    this, last = (granted, before) if behind <= 0 else (0.0, granted) if behind <= 1 else (0.0, 0.0)
-    return this + last * (1 - second / 60)
+    minutes_ago = minute - float(state.get("minute", 0))
+    this_minute = last_minute = 0.0
+    if minutes_ago <= 0:
+        this_minute = float(state.get("granted", 0))
+        last_minute = float(state.get("granted_before", 0))
+    elif minutes_ago <= 1:
+        last_minute = float(state.get("granted", 0))
+    return this_minute + last_minute * (1 - second / 60)
 
 
-def _later(text: str | None, now: datetime) -> datetime | None:
+def _if_later(text: str | None, now: datetime) -> datetime | None:
     instant = datetime.fromtimestamp(float(text or 0) / 1000, UTC)
     return instant if instant > now else None
 

@@ -1,4 +1,4 @@
-"""Publishing: ready jobs leave Postgres for the queue, a window per gate at a time."""
+"""Publishes ready jobs from Postgres to the queue, one window per gate at a time."""
 
 from evalq.engines.broker import Broker
 from evalq.store import bakeoffs, jobs
@@ -13,12 +13,15 @@ def open_chords(db: Database, broker: Broker, bakeoff_id: int) -> None:
 
 
 def pump(db: Database, broker: Broker, *gates: str) -> int:
-    """Publish the next window of each gate; return how many jobs went out.
+    """Publish the next window of each gate; return the number of jobs published.
 
-    The rows are marked before their messages are sent: whoever dies in between leaves queued rows without
-    a message, which reap notices. Gates are interleaved, so that judges sharing a queue advance together.
+    Rows are marked before their messages are sent: a crash in between leaves queued rows without a message,
+    which reap returns. Gates are interleaved, so judges that share a queue advance together.
     """
-    batch = [job for gate in gates for job in _take(db, gate)]
+    batch: list[jobs.QueuedJob] = []
+    for gate in gates:
+        with db.transaction() as tx:
+            batch += jobs.queue_window(tx, gate)
     if batch:
         broker.publish(sorted(batch, key=lambda job: job.place))
     return len(batch)
@@ -27,8 +30,3 @@ def pump(db: Database, broker: Broker, *gates: str) -> int:
 def pump_all(db: Database, broker: Broker) -> int:
     """Publish the next window of every gate that has ready jobs."""
     return pump(db, broker, *jobs.gates_with_ready_jobs(db))
-
-
-def _take(db: Database, gate: str) -> list[jobs.QueuedJob]:
-    with db.transaction() as tx:
-        return jobs.queue_window(tx, gate)

@@ -1,4 +1,4 @@
-"""Recovery: what was lost on the way comes back from Postgres, the queue of record."""
+"""Recovers lost jobs and messages from Postgres, the queue of record."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""A request becomes a plan: everything is loaded, checked and priced before anything is touched."""
+"""Turns a request into a plan: loads, checks and prices everything before the first call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from evalq.settings import Settings
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for."""
+    """A bake-off as the user asked for it."""
 
     task: str
     eval_set: str
@@ -38,18 +38,18 @@ class Request:
     scorer: ScorerMode | None = None
     grader_model: str | None = None
     samples: int | None = None
-    """Answers per judge and case; None: as a file in another format says, else one."""
+    """Answers per judge and case; None takes the number from another tool's file, or one."""
     seed: int = 0
     allow_unpriced: bool = False
     only_first_case: bool = False
     look: holdout.Purpose | None = None
-    """Why a holdout may be looked at; final-decision or drift_check. Any other set needs no reason."""
+    """The reason to look at a holdout; other sets need none."""
     trigger_mode: TriggerMode | None = None
-    """How it is decided whether a skill is used; None: as fits the judges."""
+    """How to decide whether a skill is used; None chooses by the judges."""
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
-    """Load, check and price a task and evalset written for evalq; nothing is touched but files.
+    """Load, check and price a task and evalset written for evalq; reads files, touches nothing else.
 
     `formats.prepare` does the same for other tools' files too.
     """
@@ -66,7 +66,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
 
 
 def prepare_imported(imported: LoadedTask, request: Request, settings: Settings) -> Plan:
-    """Check and price what came in another format; `request` goes over what the file says."""
+    """Check and price a task loaded from another tool's file; the request overrides the file."""
     _refuse_holdout(imported, request)
     names = (*request.judges, *imported.judges, *named_models(imported.task, imported.evalset.cases))
     chosen = [request.grader_model] if request.grader_model else []
@@ -111,7 +111,7 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
 
 
 def _refuse_holdout(imported: LoadedTask, request: Request) -> None:
-    """A holdout is frozen by the hash of one file of cases; other formats are spread over several."""
+    """Refuse a holdout in another format: it is frozen by the hash of one file, and these have several."""
     if holdout.is_holdout(imported.evalset.name):
         message = f"{imported.evalset.name!r} is named like a holdout, which only an evalset of evalq can be"
         raise InputError(Problem(message, "rename it", imported.loaded.file))
@@ -125,7 +125,7 @@ def _refuse_holdout(imported: LoadedTask, request: Request) -> None:
 
 
 def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig, root: Path) -> None:
-    """The guard of holdouts; their names are those of their files, so that none hides behind another."""
+    """Guard holdouts; a holdout must be named like its file, so that none hides under another name."""
     if path.stem != eval_set and (holdout.is_holdout(path.stem) or holdout.is_holdout(eval_set)):
         raise InputError(
             Problem(
@@ -144,7 +144,7 @@ def _check_look(request: Request, path: Path, *, eval_set: str, task: TaskConfig
 
 
 def _accepted(whole: LoadedEvalSet, task: str) -> LoadedEvalSet:
-    """The set without its drafts; one of drafts alone is refused."""
+    """The set without its drafts; refuse a set that has nothing else."""
     loaded = whole.without_drafts()
     if not loaded.evalset.cases:
         remedy = f"edit them, then accept them: {accept_command(whole.evalset.name, task)}"

@@ -10,7 +10,6 @@ from typing import Self, TypeVar
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.bakeoff import holdout
-from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.launch import launch
 from evalq.bakeoff.plan import Plan, apply_scorer, choose_graders, make_plan
 from evalq.bakeoff.verdict_cache import verdict_key
@@ -182,8 +181,6 @@ def start_rescore(session: Session, rescore: Rescore, *, cap_usd: Decimal, root:
     terms = Terms(
         cap_usd,
         rescore.plan.look or RUN_TYPE,
-        commit_sha(root),
-        session.settings.ambiguous_repeats,
         rescored_from=rescore.source.id,
         rescored_runs=rescore.sources,
     )

@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.follow import follow_to_end
 from evalq.bakeoff.launch import launch
 from evalq.bakeoff.plan import Plan
@@ -115,9 +114,7 @@ class _Opening:
 
 
 def _open(session: Session, plan: Plan, opening: _Opening) -> int:
-    terms = bakeoffs.Terms(
-        opening.cap_usd, "drift_check", commit_sha(opening.root), session.settings.ambiguous_repeats
-    )
+    terms = bakeoffs.Terms(opening.cap_usd, "drift_check")
     return launch(session, plan, terms=terms, root=opening.root, beside=opening.write)
 
 

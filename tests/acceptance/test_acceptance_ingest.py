@@ -139,8 +139,8 @@ def test_drafts_are_stratified_marked_and_left_out_until_they_are_accepted(stock
     done = stocked.run(*bake, "--json")
     assert done.returncode == 0, done.stderr
     assert (
-        "warning: 2 draft cases left out; `evalq generate --accept draft-6 --task capitals --all`"
-        in done.stderr
+        "warning: 2 draft cases left out; accept them with "
+        "`evalq generate --accept draft-6 --task capitals --all`" in done.stderr
     )
     assert json.loads(done.stdout)["runs"][0]["n_cases"] == 2
     assert stocked.bake("generate", "--accept", "draft-6", "--all")["left"] == 0

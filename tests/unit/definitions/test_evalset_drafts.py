@@ -35,7 +35,7 @@ def test_a_bake_off_leaves_drafts_out_and_says_so(root: Path) -> None:
     plan = prepare(Request("t", "draft-3", ["sim-haiku-4.5"]), Settings(), root)
     assert [case.id for case in plan.evalset.cases] == ["a"]
     assert plan.draft_warning == (
-        "2 draft cases left out; `evalq generate --accept draft-3 --task t --all` takes them in"
+        "2 draft cases left out; accept them with `evalq generate --accept draft-3 --task t --all`"
     )
 
 
