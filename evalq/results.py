@@ -31,6 +31,22 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Share:
+    """k of n with its 95 % Wilson interval; the three numbers are None for n = 0."""
+
+    k: int
+    n: int
+    rate: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+    def __str__(self) -> str:
+        if self.rate is None:
+            return f"{self.k} of {self.n}"
+        return f"{self.k} of {self.n} ({self.rate:.0%}, 95 % CI {self.ci_low:.0%} to {self.ci_high:.0%})"
+
+
+@dataclass(frozen=True)
 class PassK:
     """What k samples of a case come to, as means over the cases with so many graded; `skipped` had fewer.
 

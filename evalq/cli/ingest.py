@@ -200,13 +200,12 @@ def _columns(ingested: "Ingested") -> str:
 def _recall_line(ingested: "Ingested") -> str:
     from evalq.reports.text import percent, span
 
-    found = ingested.recall.overall_recall.document()
-    right = ingested.recall.overall_precision.document()
-    n = found["n"]
+    found = ingested.recall.overall_recall
+    right = ingested.recall.overall_precision
     return (
-        f"on the shipped test set (`evalq ingest --recall`) recall is {percent(found['rate'], n)} "
-        f"({span(found['ci_low'], found['ci_high'], n)}, n = {n}), precision "
-        f"{percent(right['rate'], right['n'])}; on your data it may be lower"
+        f"on the shipped test set (`evalq ingest --recall`) recall is {percent(found.rate, found.n)} "
+        f"({span(found.ci_low, found.ci_high, found.n)}, n = {found.n}), precision "
+        f"{percent(right.rate, right.n)}; on your data it may be lower"
     )
 
 

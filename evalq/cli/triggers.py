@@ -12,7 +12,8 @@ from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.formats.skills.measure import Measurement
-    from evalq.formats.skills.result import Share, TriggersResult
+    from evalq.formats.skills.result import TriggersResult
+    from evalq.results import Share
 
 
 @click.command()

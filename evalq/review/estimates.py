@@ -33,15 +33,6 @@ class Cell:
     is_pass: bool
 
 
-class Share(NamedTuple):
-    """A share with its interval, as sure as if n answers drawn evenly were behind it."""
-
-    n: int
-    rate: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Kinds:
     """How answers are told apart, finest first: judge, the grader's verdict, whether judges disagree."""
@@ -97,7 +88,7 @@ def covering(kinds: Sequence[Kind], answers: Sequence[Answer]) -> Kind | None:
     return None
 
 
-def weighed_quality(cells: Sequence[Cell]) -> tuple[Share | None, Share | None]:
+def weighed_quality(cells: Sequence[Cell]) -> tuple[Estimate | None, Estimate | None]:
     """The grader's sensitivity and specificity, each kind of answer counted by its size.
 
     None for a rate about answers of which people saw none.
@@ -117,7 +108,7 @@ class _Part(NamedTuple):
     is_right: bool
 
 
-def _quality(parts: Sequence[_Part]) -> Share | None:
+def _quality(parts: Sequence[_Part]) -> Estimate | None:
     """The share of right marks with its 95 % interval: of a ratio, so Fieller's way, with Wilson's intervals.
 
     A value r is in the interval when (1 - r) · right - r · wrong may be 0, by Zou and Donner 2008.
@@ -128,11 +119,12 @@ def _quality(parts: Sequence[_Part]) -> Share | None:
     rate = right / (right + wrong)
     if len({part.is_right for part in parts}) == 1:  # the grader said one thing only: that much is certain
         n = max(1, round(right + wrong))
-        return Share(n, rate, *wilson(rate * n, n))
+        return _estimate(n, rate, wilson(rate * n, n), "weighted_wilson")
     low = _outermost(lambda r: _margin(parts, r, is_low=True) >= (1 - r) * right - r * wrong, rate, 0.0)
     high = _outermost(lambda r: _margin(parts, r, is_low=False) >= r * wrong - (1 - r) * right, rate, 1.0)
     half, middle = (high - low) / 2, (high + low) / 2
-    return Share(max(1, round(_Z2 * middle * (1 - middle) / half**2)), rate, low, high)
+    n = max(1, round(_Z2 * middle * (1 - middle) / half**2))
+    return _estimate(n, rate, (low, high), "weighted_wilson")
 
 
 def _margin(parts: Sequence[_Part], rate: float, *, is_low: bool) -> float:
@@ -274,12 +266,7 @@ def _weighed_rates(pool: Sequence[Answer], kinds: Kinds) -> tuple[Estimate | Non
     kind = covering(kinds.of_all(), pool)
     if kind is None:
         return None, None
-    found = weighed_quality(list(cells_by(kind, pool).values()))
-    sensitivity, specificity = (
-        share and _estimate(share.n, share.rate, (share.low, share.high), "weighted_wilson")
-        for share in found
-    )
-    return sensitivity, specificity
+    return weighed_quality(list(cells_by(kind, pool).values()))
 
 
 def _agreement(labelled: Sequence[Answer]) -> Agreement:

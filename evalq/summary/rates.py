@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from evalq.records import OutcomeRow
-from evalq.results import CiMethod, Rate
+from evalq.results import CiMethod, Rate, Share
 from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
 
 Tally = tuple[int, int]
@@ -21,6 +21,13 @@ _OF_COUNTS: dict[CiMethod, Callable[..., Interval]] = {
     "clopper_pearson": clopper_pearson,
     "beta": beta_interval,
 }
+
+
+def share_of(k: int, n: int) -> Share:
+    """The share k of n with its interval."""
+    if not n:
+        return Share(k, n)
+    return Share(k, n, k / n, *wilson(k, n))
 
 
 @dataclass(frozen=True)

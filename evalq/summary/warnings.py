@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from evalq.records import BakeOffRow, RunRow
-from evalq.results import GradingNote, RunResult
+from evalq.results import GradingNote, RunResult, Share
 from evalq.stats.agreement import krippendorff_alpha
-from evalq.stats.intervals import wilson
+from evalq.summary.rates import share_of
 
 _MENDABLE = ("worker_lost", "internal")
 """Errors that say nothing of the judge; so do those of calls, whose kinds begin with `call_`."""
@@ -83,22 +83,6 @@ _LOW_ALPHA = 0.667
 
 Details = Mapping[str, Any]
 """The details of one grade, as stored."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """k of n with a 95 % Wilson interval; the numbers are None for n = 0."""
-
-    k: int
-    n: int
-    share: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-
-    def __str__(self) -> str:
-        if self.share is None or self.ci_low is None or self.ci_high is None:
-            return f"{self.k} of {self.n}"
-        return f"{self.k} of {self.n} ({self.share:.0%}, 95 % CI {self.ci_low:.0%} to {self.ci_high:.0%})"
 
 
 @dataclass(frozen=True)
@@ -193,17 +177,25 @@ def grading_notes(opinions: Mapping[str, Sequence[Details]]) -> Iterator[Grading
         panel = panel_agreement(details)
         if panel is not None:
             is_split = panel.alpha is not None and panel.alpha < _LOW_ALPHA
-            yield GradingNote(grader, "panel", f"{grader}: {panel}", is_split, asdict(panel))
+            yield GradingNote(grader, "panel", f"{grader}: {panel}", is_split, _numbers_of(panel))
         for bias in position_bias(details):
-            yield GradingNote(grader, "position_bias", f"{grader}: {bias}", bias.is_biased, asdict(bias))
+            yield GradingNote(grader, "position_bias", f"{grader}: {bias}", bias.is_biased, _numbers_of(bias))
 
 
-def share_of(k: int, n: int) -> Share:
-    """k of n with its interval."""
-    if not n:
-        return Share(k, n)
-    low, high = wilson(k, n)
-    return Share(k, n, k / n, low, high)
+def _numbers_of(note: PositionBias | PanelAgreement) -> dict[str, Any]:
+    """The note as JSON; the stored results call the rate of a share `share`."""
+    numbers = asdict(note)
+    for name in numbers:
+        value = getattr(note, name)
+        if isinstance(value, Share):
+            numbers[name] = {
+                "k": value.k,
+                "n": value.n,
+                "share": value.rate,
+                "ci_low": value.ci_low,
+                "ci_high": value.ci_high,
+            }
+    return numbers
 
 
 def _bias(grader: str, pairs: Sequence[tuple[str, str]]) -> PositionBias:

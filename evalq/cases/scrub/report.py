@@ -11,7 +11,8 @@ from evalq.cases.scrub import DETECTORS, RANKING
 from evalq.cases.scrub.scrub import ScrubbedRow, ScrubbedText, find_spans
 from evalq.cases.scrub.span import Kind, Span
 from evalq.definitions.yaml_text import load_yaml
-from evalq.stats.intervals import wilson
+from evalq.results import Share
+from evalq.summary.rates import share_of
 
 _LONGEST_PIECE = 240
 _KEPT = 80
@@ -126,20 +127,6 @@ class MarkedText:
 
 
 @dataclass(frozen=True)
-class Share:
-    """k of n with Wilson's interval at 95 %; the rate is None for n = 0."""
-
-    k: int
-    n: int
-
-    def document(self) -> dict[str, Any]:
-        """As JSON."""
-        low, high = wilson(self.k, self.n)
-        found = {"rate": self.k / self.n, "ci_low": low, "ci_high": high} if self.n else {"rate": None}
-        return {"k": self.k, "n": self.n, **found}
-
-
-@dataclass(frozen=True)
 class Recall:
     """What was found of what is marked, by kind, and how much of what was found is marked."""
 
@@ -166,14 +153,22 @@ class Recall:
             "texts": self.texts,
             "harmless": self.harmless,
             "false_alarms": self.false_alarms,
-            "recall": self.overall_recall.document(),
-            "precision": self.overall_precision.document(),
+            "recall": _share_document(self.overall_recall),
+            "precision": _share_document(self.overall_precision),
             "kinds": {
-                kind: {"recall": self.recall[kind].document(), "precision": self.precision[kind].document()}
+                kind: {
+                    "recall": _share_document(self.recall[kind]),
+                    "precision": _share_document(self.precision[kind]),
+                }
                 for kind in self.recall
             },
             "missed": [{"kind": kind, "value": value} for kind, value in self.missed],
         }
+
+
+def _share_document(share: Share) -> dict[str, Any]:
+    """As JSON; a share of nothing has no interval."""
+    return asdict(share) if share.n else {"k": share.k, "n": share.n, "rate": None}
 
 
 def load_marked(path: Path = SET) -> list[MarkedText]:
@@ -202,8 +197,8 @@ def measure(texts: list[MarkedText]) -> Recall:
         false_alarms += bool(spans and not one.spans)
     lost_of = Counter(kind for kind, _ in missed)
     return Recall(
-        {kind: Share(marked[kind] - lost_of[kind], marked[kind]) for kind in DETECTORS},
-        {kind: Share(right[kind], found[kind]) for kind in DETECTORS},
+        {kind: share_of(marked[kind] - lost_of[kind], marked[kind]) for kind in DETECTORS},
+        {kind: share_of(right[kind], found[kind]) for kind in DETECTORS},
         len(texts),
         sum(not one.spans for one in texts),
         false_alarms,
@@ -234,4 +229,4 @@ def _touches(span: Span, want: Span) -> bool:
 
 
 def _sum(shares: Mapping[Kind, Share]) -> Share:
-    return Share(sum(one.k for one in shares.values()), sum(one.n for one in shares.values()))
+    return share_of(sum(one.k for one in shares.values()), sum(one.n for one in shares.values()))

@@ -15,7 +15,7 @@ from evalq.definitions.graders import DecisionGrader
 from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem, UngradableAnswer
 from evalq.formats.problems import each_made
-from evalq.formats.skills.result import Collision, CollisionKind, Confusion, QueryRate, Share, TriggersResult
+from evalq.formats.skills.result import Collision, CollisionKind, Confusion, QueryRate, TriggersResult
 from evalq.formats.skills.skill_files import Query, SkillFile, read_queries, read_skill, refuse_odd
 from evalq.formats.skills.trigger_cases import (
     NONE,
@@ -30,8 +30,8 @@ from evalq.grading.checks.decisions import read_decision
 from evalq.reports.cases import AnswerView
 from evalq.results import BakeOffResult
 from evalq.settings import Settings
-from evalq.stats import wilson
 from evalq.store.database import Database
+from evalq.summary.rates import share_of
 
 WORKSPACE, SET = "skills", "triggering"
 """The task of several skills, and the evalset of requests."""
@@ -112,14 +112,6 @@ class Decided:
         return [word for word in self.said if word is not None]
 
 
-def share(k: int, n: int) -> Share:
-    """k of n with Wilson's interval."""
-    if not n:
-        return Share(0, 0, None, None, None)
-    low, high = wilson(k, n)
-    return Share(k, n, k / n, low, high)
-
-
 def query_rates(decided: Iterable[Decided], threshold: float) -> list[QueryRate]:
     """The rates of the requests that the skills' own lists speak of."""
     return [_rate(one, threshold) for one in decided if one.ask.is_own and one.ask.skill is not None]
@@ -127,7 +119,7 @@ def query_rates(decided: Iterable[Decided], threshold: float) -> list[QueryRate]
 
 def _rate(one: Decided, threshold: float) -> QueryRate:
     assert one.ask.skill is not None
-    found = share(one.readable.count("YES"), len(one.readable))
+    found = share_of(one.readable.count("YES"), len(one.readable))
     triggers = None if found.rate is None else found.rate >= threshold
     should = one.ask.should_trigger
     return QueryRate(
@@ -164,9 +156,9 @@ def _confusion(rates: Sequence[QueryRate], judge: str, skill: str | None) -> Con
         fp=fp,
         fn=fn,
         tn=tn,
-        precision=share(tp, tp + fp),
-        recall=share(tp, tp + fn),
-        accuracy=share(tp + tn, tp + tn + fp + fn),
+        precision=share_of(tp, tp + fp),
+        recall=share_of(tp, tp + fn),
+        accuracy=share_of(tp + tn, tp + tn + fp + fn),
     )
 
 
@@ -184,7 +176,7 @@ def collisions(decided: Sequence[Decided], threshold: float) -> list[Collision]:
 def _claims(decided: Iterable[Decided], threshold: float) -> Mapping[tuple[str, str], tuple[str, ...]]:
     claims: dict[tuple[str, str], tuple[str, ...]] = {}
     for one in decided:
-        rate = share(one.readable.count("YES"), len(one.readable)).rate
+        rate = share_of(one.readable.count("YES"), len(one.readable)).rate
         if one.ask.skill is not None and rate is not None and rate >= threshold:
             key = (one.judge, one.ask.query)
             claims[key] = (*claims.get(key, ()), one.ask.skill)

@@ -4,22 +4,11 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from evalq.results import plain
+from evalq.results import Share, plain
 
 SCHEMA = "evalq.triggers/1"
 
 CollisionKind = Literal["claimed twice", "goes elsewhere"]
-
-
-@dataclass(frozen=True)
-class Share:
-    """k of n with its interval; the numbers are None for n = 0."""
-
-    k: int
-    n: int
-    rate: float | None
-    ci_low: float | None
-    ci_high: float | None
 
 
 @dataclass(frozen=True)

@@ -121,10 +121,10 @@ def test_sensitivity_and_specificity_are_those_of_all_answers_not_of_the_labelle
     sensitivity, specificity = weighed_quality([Cell(80, 20, 18, True), Cell(20, 20, 4, False)])
     assert sensitivity is not None
     assert specificity is not None
-    assert sensitivity.rate == pytest.approx(72 / 76)
-    assert specificity.rate == pytest.approx(16 / 24)
-    assert 0 <= sensitivity.low < sensitivity.rate < sensitivity.high <= 1
-    assert 0 <= specificity.low < specificity.rate < specificity.high <= 1
+    assert sensitivity.rate == pytest.approx(72 / 76, abs=5e-5)
+    assert specificity.rate == pytest.approx(16 / 24, abs=5e-5)
+    assert 0 <= sensitivity.ci_low < sensitivity.rate < sensitivity.ci_high <= 1
+    assert 0 <= specificity.ci_low < specificity.rate < specificity.ci_high <= 1
     assert 0 < specificity.n < 40
 
 
@@ -137,14 +137,14 @@ def test_a_grader_that_only_ever_passes_is_surely_sensitive_and_surely_not_speci
     sensitivity, specificity = weighed_quality([Cell(80, 20, 10, True), Cell(20, 2, 1, True)])
     assert sensitivity is not None
     assert specificity is not None
-    assert (sensitivity.rate, sensitivity.high, specificity.rate, specificity.low) == (1, 1, 0, 0)
-    assert sensitivity.low > 0.9
+    assert (sensitivity.rate, sensitivity.ci_high, specificity.rate, specificity.ci_low) == (1, 1, 0, 0)
+    assert sensitivity.ci_low > 0.9
 
 
 def test_a_grader_that_never_erred_may_still_err() -> None:
     sensitivity, specificity = weighed_quality([Cell(80, 5, 5, True), Cell(20, 5, 0, False)])
     assert sensitivity is not None
     assert specificity is not None
-    assert (sensitivity.rate, sensitivity.high) == (1, 1)
-    assert sensitivity.low < 0.95
-    assert specificity.low < 0.6
+    assert (sensitivity.rate, sensitivity.ci_high) == (1, 1)
+    assert sensitivity.ci_low < 0.95
+    assert specificity.ci_low < 0.6

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evalq.summary.warnings import panel_agreement, position_bias, share_of
+from evalq.summary.rates import share_of
+from evalq.summary.warnings import grading_notes, panel_agreement, position_bias
 
 
 def pair(straight: str, swapped: str, model: str = "g") -> dict[str, Any]:
@@ -22,7 +23,7 @@ def panel(*votes: bool | None) -> dict[str, Any]:
 
 def test_a_grader_that_minds_the_answers_is_not_biased() -> None:
     [bias] = position_bias([pair("A", "B")] * 5 + [pair("B", "A")] * 5 + [pair("TIE", "TIE")])
-    assert (bias.grader, bias.n, bias.inconsistent.k, bias.first.share) == ("g", 11, 0, 0.5)
+    assert (bias.grader, bias.n, bias.inconsistent.k, bias.first.rate) == ("g", 11, 0, 0.5)
     assert not bias.is_biased
     assert str(bias) == "grader g prefers the same answer in either order in all of 11 pairs"
 
@@ -50,7 +51,7 @@ def test_every_grader_has_a_bias_of_its_own() -> None:
 
 def test_ties_alone_leave_no_winner_to_count() -> None:
     [bias] = position_bias([pair("TIE", "TIE")])
-    assert (bias.first.n, bias.first.share, bias.is_biased) == (0, None, False)
+    assert (bias.first.n, bias.first.rate, bias.is_biased) == (0, None, False)
 
 
 def test_a_panel_of_one_mind_agrees_on_all() -> None:
@@ -93,3 +94,10 @@ def test_without_two_opinions_there_is_nothing_to_agree_on(details: list[dict[st
 
 def test_a_share_of_nothing_is_unknown() -> None:
     assert str(share_of(0, 0)) == "0 of 0"
+
+
+def test_the_document_of_a_note_calls_a_rate_a_share() -> None:
+    [note] = grading_notes({"quality": [panel(True, True, False)]})
+    unanimous = note.numbers["unanimous"]
+    assert (unanimous["k"], unanimous["n"], unanimous["share"]) == (0, 1, 0.0)
+    assert set(unanimous) == {"k", "n", "share", "ci_low", "ci_high"}

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from evalq.cases.scrub import DETECTORS
-from evalq.cases.scrub.report import MarkedText, Share, load_marked, measure
+from evalq.cases.scrub.report import MarkedText, load_marked, measure
 from evalq.cases.scrub.span import Kind, Span
+from evalq.summary.rates import share_of
 
 # Found by their form alone; addresses and passwords are known by words, as far as these go.
 STRUCTURED = sorted(set(DETECTORS) - {"address", "secret"})
@@ -52,8 +53,8 @@ def test_a_value_counts_as_found_only_by_its_own_kind_and_as_a_whole() -> None:
     text = "a@b.example and 203.0.113.7 and more"
     spans = (Span(0, 11, "email"), Span(16, 32, "ip"), Span(32, 35, "phone"))
     found = measure([MarkedText("EN", text, spans), MarkedText("EN", "c@d.example", ())])
-    assert (found.recall["email"], found.recall["ip"]) == (Share(1, 1), Share(0, 1))
-    assert (found.precision["email"], found.precision["ip"]) == (Share(1, 2), Share(1, 1))
+    assert (found.recall["email"], found.recall["ip"]) == (share_of(1, 1), share_of(0, 1))
+    assert (found.precision["email"], found.precision["ip"]) == (share_of(1, 2), share_of(1, 1))
     assert found.missed == (("ip", "203.0.113.7 and "), ("phone", "mor"))
     assert (found.harmless, found.false_alarms) == (1, 1)
 
@@ -63,4 +64,4 @@ def test_every_rate_has_its_n_and_its_interval() -> None:
     for share in (document["recall"], document["precision"], document["kinds"]["phone"]["recall"]):
         assert 0 <= share["ci_low"] <= share["rate"] <= share["ci_high"] <= 1
         assert share["n"] > 0
-    assert Share(0, 0).document() == {"k": 0, "n": 0, "rate": None}
+    assert measure([]).document()["recall"] == {"k": 0, "n": 0, "rate": None}

@@ -4,11 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.formats.skills.measure import Decided, asks_of, collisions, confusions, query_rates, share
+from evalq.formats.skills.measure import Decided, asks_of, collisions, confusions, query_rates
 from evalq.formats.skills.result import TriggersResult
 from evalq.formats.skills.skill_files import Query
 from evalq.formats.skills.trigger_cases import Skill
 from evalq.stats import wilson
+from evalq.summary.rates import share_of
 
 A, B = Skill("a", "does a"), Skill("b", "does b")
 SHOULD, SHOULD_NOT = asks_of([A], [Query("a", "yes", True), Query("a", "no", False)])
@@ -42,9 +43,9 @@ def test_a_request_that_should_not_stays_under_the_threshold() -> None:
 
 
 def test_a_rate_has_wilsons_interval() -> None:
-    found = share(2, 3)
+    found = share_of(2, 3)
     assert (found.ci_low, found.ci_high) == tuple(wilson(2, 3))
-    assert share(0, 0).rate is None
+    assert share_of(0, 0).rate is None
 
 
 def test_confusion_counts_requests_not_runs() -> None:
