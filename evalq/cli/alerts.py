@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 

@@ -2,50 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import count, note, warn, warn_loudly
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
-    from evalq.results import BakeOffResult
+    from evalq.bakeoff.request import Request
     from evalq.store.database import Database
-
-
-def say_look(plan: "Plan") -> None:
-    """Before a final decision: what it will record."""
-    if plan.look == "final-decision":
-        click.echo(
-            f"final decision on {plan.evalset.name}: the look is recorded before the first call, its result "
-            f"at the end, in Postgres and in evalsets/{plan.task.name}/holdout-runs.log",
-            err=True,
-        )
-
-
-def warn_of_looks(db: "Database", plans: "Sequence[Plan]") -> None:
-    """Loudly: a set that was looked at before has lost some of its worth."""
-    from evalq.bakeoff.holdout import warn_before
-
-    for plan in plans:
-        warning = warn_before(db, plan) if plan.look == "final-decision" else None
-        if warning:
-            click.secho(f"WARNING  {warning}", fg="red", bold=True, err=True)
-
-
-def complete_logs(db: "Database", result: "BakeOffResult") -> None:
-    """After a look: the project's file gets the lines that the fleet wrote into Postgres."""
-    from evalq.bakeoff.holdout import complete_files, is_holdout
-
-    if is_holdout(result.eval_set):
-        for problem in complete_files(db, project_root(Path.cwd())):
-            click.echo(f"warning: {problem}", err=True)
-
 
 DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 
@@ -91,7 +62,10 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @options.dry_run
 @options.output
 @options.display
+@options.collect_run_options
+@pass_context
 def bake_off(
+    context: Context,
     task: str,
     all_tasks: bool,
     eval_set: str | None,
@@ -102,9 +76,7 @@ def bake_off(
     trigger_mode: Any,
     seed: int,
     look: Any,
-    allow_unpriced: bool,
-    ci: Any,
-    **how: Any,
+    run: RunOptions,
 ) -> int:
     """Run judges on a task and compare them.
 
@@ -116,18 +88,20 @@ def bake_off(
     """
     from evalq.bakeoff.portfolio import select
     from evalq.bakeoff.request import Request
-    from evalq.cli.portfolio import named_tasks, run_tasks
+    from evalq.cli.portfolio import read_tasks, run_tasks
 
-    is_own_task = not (task or all_tasks) and _brings_task(eval_set)
-    names = [""] if is_own_task else named_tasks(task, all_tasks=all_tasks)
-    asked = Request(names[0], eval_set or "", options.names(judges), scorer, grader_model, samples, seed)
-    request = replace(asked, allow_unpriced=allow_unpriced, look=look, trigger_mode=trigger_mode)
+    names = [""]
+    if task or all_tasks or not _brings_task(eval_set):
+        names = read_tasks(context, task, all_tasks=all_tasks)
+    named = options.split_names(judges)
+    request = Request(names[0], eval_set or "", named, scorer, grader_model, samples, seed)
+    request = replace(request, allow_unpriced=run.allow_unpriced, look=look, trigger_mode=trigger_mode)
     if all_tasks or len(names) > 1:
-        _refuse_other_ci(ci)
-        return run_tasks(names, eval_set, request, **how)
+        _refuse_other_ci(run.ci)
+        return run_tasks(context, names, eval_set, request, run)
     if eval_set is None:
-        (request,) = select(names, None, like=request, root=project_root(Path.cwd()))
-    return _run(request, ci=ci, **how)
+        (request,) = select(names, None, like=request, root=context.root)
+    return _run(context, request, run)
 
 
 @click.command()
@@ -141,94 +115,92 @@ def bake_off(
 @options.max_cost
 @options.output
 @options.display
-def demo(scorer: Any, seed: int, **how: Any) -> int:
+@options.collect_run_options
+@pass_context
+def demo(context: Context, scorer: Any, seed: int, run: RunOptions) -> int:
     """Run a bake-off of seven simulated judges: no key, no cost, the real engines.
 
-    651 jobs through Postgres, Valkey, Celery and a chord. One judge answers nothing at all, as a broken
+    651 jobs go through Postgres, Valkey, Celery and a chord. One judge answers nothing at all, as a broken
     integration would: it is left out of the ranking and the demo ends with exit code 3, partial.
     """
     from evalq.bakeoff.request import Request
+    from evalq.definitions.catalogue import catalogue
+    from evalq.definitions.judge import SimulatedJudge
 
-    request = Request(DEMO_TASK, DEMO_SET, _demo_judges(), scorer, seed=seed)
-    return _run(request, detach=False, dry_run=False, **how)
+    simulated = [name for name, judge in catalogue({}).items() if isinstance(judge, SimulatedJudge)]
+    judges = [name for name in simulated if name != "sim-grader"]
+    return _run(context, Request(DEMO_TASK, DEMO_SET, judges, scorer, seed=seed), run)
 
 
-def _run(
-    request: Any,
-    *,
-    max_cost_usd: Decimal | None,
-    detach: bool,
-    dry_run: bool,
-    as_json: bool,
-    output: Path | None,
-    display: Any,
-    ci: Any = "wilson",
-) -> int:
+def _run(context: Context, request: "Request", run: RunOptions) -> int:
     from evalq.bakeoff.launch import start
     from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.cli.progress import Screen, say_detached, watch_and_show
-    from evalq.engines.session import open_session
+    from evalq.cli.progress import report_detached, watch_and_show
     from evalq.formats import prepare
-    from evalq.reports.text import clean
 
-    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
-    plan = prepare(request, settings, root)
-    cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
-    screen = Screen(display or settings.display, as_json=as_json, output=output, ci=ci)
-    click.echo(f"{preflight(plan)}, cap ${cap_usd:.2f}", err=True)
+    plan = prepare(request, context.settings, context.root)
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    note(f"{describe_plan(plan)}, cap ${cap_usd:.2f}")
     for warning in plan.warnings:
-        click.echo(f"warning: {clean(warning)}", err=True)
-    say_drafts([plan])
-    say_look(plan)
-    warn_of_own_graders(plan)
+        warn(warning)
+    announce(plan)
+    warn_of_self_grading(plan)
     refuse_over_cap(plan, cap_usd)
-    if dry_run:
+    if run.dry_run:
         return 0
-    if detach:
-        options.require_a_fleet(settings)
-    with open_session(settings, fleet=not detach) as session:
+    if run.detach:
+        context.require_fleet()
+    with context.open_session(fleet=not run.detach) as session:
         warn_of_looks(session.db, [plan])
-        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
-        if detach:
-            return say_detached(bakeoff_id)
-        return watch_and_show(session, bakeoff_id, screen, pause_on_interrupt=True)
+        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=context.root)
+        if run.detach:
+            return report_detached(bakeoff_id)
+        return watch_and_show(context, session, bakeoff_id, run, pause_on_interrupt=True)
 
 
-def warn_of_own_graders(plan: "Plan") -> None:
-    """Before anything is paid for: a judge that marks its own answers is no witness."""
-    from evalq.bakeoff.plan import own_graders
-
-    for name in own_graders(plan.judges, plan.graders):
-        click.secho(
-            f"WARNING  {name} is on trial and grades its own answers; name another with --grader-model",
-            fg="red",
-            bold=True,
-            err=True,
-        )
-
-
-def _brings_task(eval_set: str | None) -> bool:
-    """Whether a set is in another format, which says itself what is asked."""
-    from evalq.formats import recognise
-
-    return eval_set is not None and recognise(Path(eval_set)) is not None
-
-
-def preflight(plan: "Plan") -> str:
-    """What is about to be asked, and what it may cost."""
+def describe_plan(plan: "Plan") -> str:
+    """What a bake-off will ask, and what it may cost."""
     grading = " plus grading" if plan.grader else ""
-    judges = f"{len(plan.judges)} judge{'' if len(plan.judges) == 1 else 's'}"
     return (
-        f"{plan.task.name} · {plan.evalset.name} · {judges}: {plan.n_jobs} calls{grading}, "
-        f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
+        f"{plan.task.name} · {plan.evalset.name} · {count(len(plan.judges), 'judge')}: {plan.n_jobs} calls"
+        f"{grading}, est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
     )
 
 
-def say_drafts(plans: "Sequence[Plan]") -> None:
-    """Cases that nobody has accepted are not asked: say so before anything is."""
+def announce(plan: "Plan") -> None:
+    """Before the first call: drafts that will not be asked, and the look that will be recorded."""
+    if plan.draft_warning:
+        warn(plan.draft_warning)
+    if plan.look == "final-decision":
+        note(
+            f"final decision on {plan.evalset.name}: the look is recorded before the first call, its result "
+            f"at the end, in Postgres and in evalsets/{plan.task.name}/holdout-runs.log"
+        )
+
+
+def warn_of_self_grading(plan: "Plan") -> None:
+    """Warn, before anything is paid for, of judges that grade their own answers."""
+    from evalq.bakeoff.plan import own_graders
+
+    for name in own_graders(plan.judges, plan.graders):
+        warn_loudly(f"{name} is on trial and grades its own answers; name another with --grader-model")
+
+
+def warn_of_looks(db: "Database", plans: "Sequence[Plan]") -> None:
+    """Warn that a holdout was looked at before: each look makes it worth less."""
+    from evalq.bakeoff.holdout import warn_before
+
     for plan in plans:
-        if plan.draft_warning:
-            click.echo(f"warning: {plan.draft_warning}", err=True)
+        warning = warn_before(db, plan) if plan.look == "final-decision" else None
+        if warning:
+            warn_loudly(warning)
+
+
+def _brings_task(eval_set: str | None) -> bool:
+    """Whether a set is in another tool's format, which contains its own task."""
+    from evalq.formats import recognise
+
+    return eval_set is not None and recognise(Path(eval_set)) is not None
 
 
 def _refuse_other_ci(ci: str) -> None:
@@ -236,12 +208,3 @@ def _refuse_other_ci(ci: str) -> None:
         raise InputError(
             Problem("--ci is for a bake-off on one task", f"`evalq inspect ID --ci {ci}` shows each with it")
         )
-
-
-def _demo_judges() -> list[str]:
-    from evalq.definitions.catalogue import catalogue
-    from evalq.definitions.judge import SimulatedJudge
-
-    return [
-        name for name, j in catalogue({}).items() if isinstance(j, SimulatedJudge) and name != "sim-grader"
-    ]

@@ -10,9 +10,9 @@ import click
 
 from evalq.cli import options
 from evalq.cli import suite as suite_options
-from evalq.cli.options import json_text
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import json_text, print_table
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.formats.suite.baselines import BaselineRow, Baselines
@@ -40,7 +40,8 @@ def baseline() -> None:
 @options.allow_unpriced
 @click.option("--json", "as_json", is_flag=True, help="What was captured, as JSON.")
 @options.display
-def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
+@pass_context
+def capture(context: Context, /, path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     """Run the regression evals of FILE once and keep their outputs as baselines.
 
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
@@ -48,18 +49,16 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import watched_runner
-    from evalq.engines.session import open_session
     from evalq.formats.suite.open import capture as run_capture
     from evalq.formats.suite.open import plan_capture
 
-    opened, run_options = suite_options.load_suite_with_options(path, how, only="regression")
-    settings = load_settings(Path.cwd(), options.environ())
-    planned = plan_capture(opened, run_options, settings=settings)
-    cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
+    opened, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
+    planned = plan_capture(opened, run_options, settings=context.settings)
+    cap_usd = context.cap_usd(how["max_cost_usd"])
     refuse_total_over_cap([part.plan for part in planned.parts], cap_usd)
     with (
-        open_session(settings, fleet=True) as session,
-        watched_runner(session, cap_usd, how["display"]) as fleet,
+        context.open_session(fleet=True) as session,
+        watched_runner(context, session, cap_usd, how["display"]) as fleet,
     ):
         found = run_capture(fleet, opened, planned, version=version, now=datetime.now(UTC))
     _show_captured(found, as_json=as_json)
@@ -71,15 +70,15 @@ def capture(path: Path, version: str | None, as_json: bool, **how: Any) -> int:
 @_FILE
 @click.option("--id", "eval_id", help="Only this eval, with its output.")
 @click.option("--json", "as_json", is_flag=True, help="All of it, as JSON.")
-def show(path: Path, eval_id: str | None, as_json: bool) -> int:
+@pass_context
+def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> int:
     """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
-    from evalq.engines.session import open_session
     from evalq.formats.suite import baselines
     from evalq.formats.suite.baselines import baseline_rows
     from evalq.formats.suite.read import read_suite
 
     suite = read_suite(path)
-    with open_session(load_settings(Path.cwd(), options.environ())) as session:
+    with context.open_session() as session:
         known = baselines.known(suite, session.db)
     rows = [row for row in baseline_rows(suite, known) if eval_id in (None, row.eval_id)]
     if eval_id is not None and not rows:
@@ -106,25 +105,26 @@ def show(path: Path, eval_id: str | None, as_json: bool) -> int:
 @options.allow_unpriced
 @click.option("--json", "as_json", is_flag=True, help="The comparisons as JSON.")
 @options.display
-def compare(path: Path, **how: Any) -> int:
+@pass_context
+def compare(context: Context, /, path: Path, **how: Any) -> int:
     """Run the regression evals of FILE and compare their outputs with the baselines.
 
     Exit code 1 says that something got worse, 3 that it could not be told.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_plan
-    from evalq.engines.session import open_session
     from evalq.formats.suite import baselines
     from evalq.formats.suite.open import plan_suite
     from evalq.formats.suite.run import exit_code
 
-    opened, run_options = suite_options.load_suite_with_options(path, how, only="regression")
-    settings = load_settings(Path.cwd(), options.environ())
-    cap_usd = settings.max_cost_usd if how["max_cost_usd"] is None else how["max_cost_usd"]
-    with open_session(settings, fleet=True) as session:
-        asked = plan_suite(opened, run_options, settings=settings, db=session.db, inline=how["inline"])
+    opened, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
+    cap_usd = context.cap_usd(how["max_cost_usd"])
+    with context.open_session(fleet=True) as session:
+        asked = plan_suite(
+            opened, run_options, settings=context.settings, db=session.db, inline=how["inline"]
+        )
         refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-        done, rounds = run_plan(session, asked, cap_usd, how["display"])
+        done, rounds = run_plan(context, session, asked, cap_usd, how["display"])
         baselines.note(session.db, asked.suite, asked.evals, done.judges)
         known = baselines.known(asked.suite, session.db)
     _show_compared(asked.suite, done, known, as_json=how["as_json"])
@@ -155,8 +155,6 @@ def _show_captured(found: "Captured", *, as_json: bool) -> None:
 
 
 def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
-    from evalq.cli.options import print_table
-
     head = (
         "eval_id",
         "judge",

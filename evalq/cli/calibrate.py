@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
@@ -154,7 +154,7 @@ def _check(
     """Try the grader of a bake-off, or the one named."""
     from evalq.review.grader_check import Suspect, check_grader
 
-    settings = load_settings(Path.cwd(), options.environ())
+    settings = load_settings(Path.cwd(), os.environ)
     suspect = Suspect(task or "", eval_set or "", None, grader_model, allow_unpriced)
     if calibration is not None:
         by_model = calibration.scorer == "llm_judge"
@@ -171,7 +171,7 @@ def _with_check(calibration: "Calibration", check: "GraderCheck") -> "Calibratio
 
 def _print(calibration: "Calibration", output: Path | None) -> None:
     """The judges' table to stdout, all else to stderr; the answers to label unless they are in a file."""
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.reports.text import one_line
     from evalq.review import next_labels
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def kappa(task: str, run_names: str, as_json: bool) -> int:
     from evalq.engines.session import open_session
 
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
-        entries = find_runs(session.db, options.names(run_names))
+        entries = find_runs(session.db, options.split_names(run_names))
         pairs = agreement_of(session.db, entries, _task_name(task))
     if as_json:
         click.echo(json_text(_kappa_document(entries, pairs)))
@@ -127,7 +127,7 @@ def _look_into(change: "Change") -> str:
 
 
 def _print_change(change: "Change") -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.reports.text import one_line
 
     print_table(("", "A", "B", "B − A"), list(_number_rows(change)))

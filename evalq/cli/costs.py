@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -66,7 +66,7 @@ def _cost(row: "Row") -> dict[str, Any]:
 
 
 def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     cells = [
         (
@@ -103,7 +103,7 @@ def limits(as_json: bool) -> int:
 
 
 def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     cells = [
         (

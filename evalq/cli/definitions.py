@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.definitions.files import display_path
 from evalq.definitions.project import ProjectCheck, check_project
 from evalq.definitions.scaffold import draft, write_new
@@ -167,7 +167,7 @@ def _variables(judge: "JudgeConfig") -> list[str]:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     from evalq.calling.pricing import prices_as_of
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     head = ("judge", "provider", "model", "$ per Mtok in/out", "limits", "key", "also called")
     print_table(head, [_cells(row) for row in rows])

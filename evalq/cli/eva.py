@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
-from evalq.settings import load_settings, project_root
+from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.errors import InputError, Problem
+from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
-    from evalq.engines.session import Session
     from evalq.formats.eva.exam import EvaResult, Part
     from evalq.formats.eva.load import EvaPrompt
     from evalq.formats.eva.promote import Review
@@ -26,7 +28,7 @@ _SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
 
 @click.group()
 def eva() -> None:
-    """Evaluate prompts kept in eva's folders, say what is wrong with them, and promote them."""
+    """Evaluate prompts kept in eva's folders, find what is wrong with them, and promote them."""
 
 
 @eva.command("eval")
@@ -37,103 +39,81 @@ def eva() -> None:
 @options.max_cost
 @options.allow_unpriced
 @options.dry_run
-@click.option("--json", "as_json", is_flag=True, help="The evalq.eva/1 document on stdout.")
+@options.as_json("The evalq.eva/1 document on stdout.")
 @options.display
+@options.collect_run_options
+@pass_context
 def evaluate(
+    context: Context,
     path: Path,
     case: str | None,
     judge: str | None,
     grader_model: str | None,
-    max_cost_usd: Decimal | None,
-    allow_unpriced: bool,
-    dry_run: bool,
-    **how: Any,
+    run: RunOptions,
 ) -> int:
-    """Sit a prompt's exam: PATH is its folder, its eval.yml, or its id under prompts/.
+    """Evaluate a prompt: PATH is its folder, its eval.yml, or its id under prompts/.
 
-    Every case is rendered, answered and marked, every request of the triggering block decided; one row goes
-    into the prompt's .eval.jsonl. One line that is not passed fails the whole: exit code 1.
+    Every case is rendered, answered and graded, every request of the triggering block decided; one row goes
+    into the prompt's .eval.jsonl. One line that did not pass fails the whole: exit code 1.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.formats.eva.exam import Wish, prepare_parts
     from evalq.formats.eva.load import load_prompt
-    from evalq.formats.eva.promote import EVALS, refuse_unwritable
+    from evalq.formats.eva.promote import EVALS, append_row, refuse_unwritable
 
-    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
-    prompt = load_prompt(path, root)
-    parts = prepare_parts(prompt, Wish(case, judge, grader_model, allow_unpriced), settings)
-    cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
-    _say_preflight(parts, cap_usd)
+    prompt = load_prompt(path, context.root)
+    wish = Wish(case, judge, grader_model, run.allow_unpriced)
+    parts = prepare_parts(prompt, wish, context.settings)
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    _announce(parts, cap_usd)
     refuse_total_over_cap([part.plan for part in parts], cap_usd)
     refuse_unwritable(prompt.folder.path(EVALS))
-    return 0 if dry_run else _run(prompt, parts, cap_usd, settings=settings, root=root, **how)
-
-
-def _run(
-    prompt: "EvaPrompt",
-    parts: "Sequence[Part]",
-    cap_usd: Decimal,
-    *,
-    settings: Any,
-    root: Path,
-    as_json: bool,
-    display: Any,
-) -> int:
-    from evalq.cli.progress import Screen
-    from evalq.engines.session import open_session
-    from evalq.formats.eva.promote import EVALS, append_row
-
-    screen = Screen(display or settings.display, as_json=as_json, output=None)
-    with open_session(settings, fleet=True) as session:
-        result = _sit(session, prompt, parts, screen, cap_usd=cap_usd, root=root)
+    if run.dry_run:
+        return 0
+    result = _run_exam(context, prompt, parts, cap_usd, run)
     if result is None:
         return 130
     append_row(prompt.folder.path(EVALS), result.row)
-    click.echo(json_text(result.to_dict())) if as_json else _print_result(result)
-    click.echo(f"next  {result.next}", err=True)
+    if run.as_json:
+        print_json(result.to_dict())
+    else:
+        _print_result(result)
+    suggest(result.next)
     return result.exit_code
 
 
-def _sit(
-    session: "Session",
-    prompt: "EvaPrompt",
-    parts: "Sequence[Part]",
-    screen: Any,
-    *,
-    cap_usd: Decimal,
-    root: Path,
-) -> "EvaResult | None":
-    """Run the bake-offs; None when the user interrupts."""
-    from evalq.cli.options import first_interrupt
-    from evalq.cli.progress import watch_to_end
-    from evalq.formats.eva.exam import read_result, run_parts
-
-    with first_interrupt() as interrupt:
-
-        def watch(bakeoff_id: int) -> "BakeOffResult | None":
-            result = watch_to_end(session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True)
-            if interrupt():
-                click.echo("interrupted; no more is spent, and no row is written", err=True)
-                click.echo(f"next  evalq inspect {bakeoff_id}", err=True)
-            return None if interrupt() else result
-
-        ended = run_parts(session, parts, cap_usd=cap_usd, root=root, watch=watch)
-        if interrupt():
-            return None
-    return read_result(session.db, prompt, parts, ended, now=datetime.now(UTC))
-
-
-def _say_preflight(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
-    from evalq.cli.bakeoff import preflight
+def _announce(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
+    from evalq.cli.bakeoff import describe_plan
 
     for part in parts:
         judges = ", ".join(judge.name for judge in part.plan.judges)
-        click.echo(f"{preflight(part.plan)}, cap ${cap_usd:.2f}, by {judges}", err=True)
+        note(f"{describe_plan(part.plan)}, cap ${cap_usd:.2f}, by {judges}")
+
+
+def _run_exam(
+    context: Context, prompt: "EvaPrompt", parts: "Sequence[Part]", cap_usd: Decimal, run: RunOptions
+) -> "EvaResult | None":
+    """Run the bake-offs; None when the user interrupts."""
+    from evalq.cli.progress import first_interrupt, watch_to_end
+    from evalq.formats.eva.exam import read_result, run_parts
+
+    with context.open_session(fleet=True) as session, first_interrupt() as interrupt:
+
+        def watch(bakeoff_id: int) -> "BakeOffResult | None":
+            result = watch_to_end(context, session, bakeoff_id, run, interrupt=interrupt)
+            if not interrupt():
+                return result
+            note("interrupted; no more is spent, and no row is written")
+            suggest(f"evalq inspect {bakeoff_id}")
+            return None
+
+        ended = run_parts(session, parts, cap_usd=cap_usd, root=context.root, watch=watch)
+        if interrupt():
+            return None
+        return read_result(session.db, prompt, parts, ended, now=datetime.now(UTC))
 
 
 def _print_result(result: "EvaResult") -> None:
-    from evalq.cli.options import print_table
-
     rows = [(_SIGNS[line.verdict], line.name, line.verdict, line.reason) for line in result.lines]
     print_table(("", "case", "verdict", "why"), rows)
     n_errored = sum(line.verdict in ("errored", "not_run") for line in result.lines)
@@ -143,23 +123,23 @@ def _print_result(result: "EvaResult") -> None:
 
 @eva.command("doctor")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="The evalq.eva-doctor/1 document on stdout.")
-def doctor(paths: tuple[Path, ...], as_json: bool) -> int:
-    """Say what is wrong with prompts: those at PATHS, or all under prompts/ of the project.
+@options.as_json("The evalq.eva-doctor/1 document on stdout.")
+@pass_context
+def doctor(context: Context, paths: tuple[Path, ...], as_json: bool) -> int:
+    """Find what is wrong with prompts: those at PATHS, or all under prompts/ of the project.
 
     One line per finding, `file:line: problem|warning: what; what to do`. Problems end with exit code 1,
     warnings do not.
     """
-    from evalq.errors import InputError, Problem
     from evalq.formats.eva.doctor import examine
 
-    root = project_root(Path.cwd())
+    root = context.root
     if not paths and not (root / "prompts").is_dir():
         raise InputError(Problem("there is no folder prompts/ in this project", "name a prompt's folder"))
     n_prompts, findings = examine(paths or [root / "prompts"], root)
     n_problems = sum(finding.severity == "problem" for finding in findings)
     if as_json:
-        click.echo(json_text(_doctor_document(n_prompts, n_problems, findings)))
+        print_json(_doctor_document(n_prompts, n_problems, findings))
     else:
         _print_findings(n_prompts, n_problems, findings)
     return 1 if n_problems else 0
@@ -176,46 +156,42 @@ def _doctor_document(n_prompts: int, n_problems: int, findings: "Sequence[Findin
 
 
 def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[Finding]") -> None:
-    from evalq.reports.text import one_line
-
     for finding in findings:
         click.echo(one_line(str(finding)))
     n_warnings = len(findings) - n_problems
-    counts = f"{n_prompts} prompts: {n_problems} problems, {n_warnings} warnings"
-    click.echo(f"{counts}\nnext  {'mend them, then ' if findings else ''}evalq eva eval PATH", err=True)
+    note(f"{n_prompts} prompts: {n_problems} problems, {n_warnings} warnings")
+    suggest("fix them, then evalq eva eval PATH" if findings else "evalq eva eval PATH")
 
 
 @eva.command("promote")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Promote whatever the gates say; what is not met is a warning.")
-@click.option("--json", "as_json", is_flag=True, help="The evalq.eva-promotion/1 document on stdout.")
-def promote(path: Path, force: bool, as_json: bool) -> int:
+@click.option("--force", is_flag=True, help="Promote whatever the gates say; unmet ones become warnings.")
+@options.as_json("The evalq.eva-promotion/1 document on stdout.")
+@pass_context
+def promote(context: Context, path: Path, force: bool, as_json: bool) -> int:
     """Promote a prompt: draft → tested → ready, when the gates of the step are met.
 
-    Tested takes 3 uses that were not found wrong; ready takes 10 verified ones and a last evaluation that
+    `tested` takes 3 uses that were not found wrong; `ready` takes 10 verified uses and a last evaluation that
     passed. `promotion:` in its meta.yml changes that. Unmet gates end with exit code 1.
     """
     from evalq.formats.eva import promote as promotion
     from evalq.formats.eva.prompt import find_prompt
-    from evalq.reports.text import one_line
 
-    reviewed = promotion.review(find_prompt(path, project_root(Path.cwd())))
+    reviewed = promotion.review(find_prompt(path, context.root))
     is_promoted = force or not reviewed.unmet
     for warning in (*reviewed.warnings, *(reviewed.unmet if force else ())):
         click.secho(f"warning: {one_line(warning)}", fg="yellow", err=True)
     if is_promoted:
         promotion.promote(reviewed, datetime.now(UTC).date())
     if as_json:
-        click.echo(json_text(_promotion_document(reviewed, is_promoted=is_promoted)))
+        print_json(_promotion_document(reviewed, is_promoted=is_promoted))
     else:
         _print_promotion(reviewed, is_promoted=is_promoted)
-    click.echo(f"next  evalq eva {'doctor' if is_promoted else 'eval'} {path}", err=True)
+    suggest(f"evalq eva {'doctor' if is_promoted else 'eval'} {path}")
     return 0 if is_promoted else 1
 
 
 def _print_promotion(reviewed: "Review", *, is_promoted: bool) -> None:
-    from evalq.reports.text import one_line
-
     name = reviewed.folder.id
     if is_promoted:
         click.echo(f"{name}: {reviewed.status} → {reviewed.to}")

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,9 @@ import click
 
 from evalq.cli import options
 from evalq.cli import suite as suite_options
-from evalq.cli.options import json_text
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.engines.session import Session
@@ -47,7 +46,9 @@ class _Ended:
 @click.command()
 @click.argument("what", metavar="FILE|RUN")
 @click.option(
-    "--context", help="Thresholds of development, staging, production, critical, or the suite's own."
+    "--context",
+    "thresholds_of",
+    help="Thresholds of development, staging, production, critical, or the suite's own.",
 )
 @click.option(
     "--set", "given", multiple=True, metavar="METRIC=SHARE", help="A threshold, such as pass_at_1=0.9."
@@ -63,7 +64,8 @@ class _Ended:
 @options.allow_unpriced
 @click.option("--json", "as_json", is_flag=True, help="The evalq.gate/1 document on stdout.")
 @options.display
-def gate(what: str, **how: Any) -> int:
+@pass_context
+def gate(context: Context, /, what: str, **how: Any) -> int:
     """Pass or fail a phase by its evals.
 
     FILE is a phase with an eval step, an eval_trigger, or a suite; its suite is run. RUN is a bake-off, or
@@ -74,7 +76,7 @@ def gate(what: str, **how: Any) -> int:
 
     path = Path(what)
     if not path.exists() and is_name(what):
-        ended = [_of_bakeoff(what, how)]
+        ended = [_of_bakeoff(context, what, how)]
     elif not path.exists():
         raise InputError(
             Problem("no such file, and no bake-off", "name a file, a bake-off's number or `last`", what)
@@ -82,7 +84,7 @@ def gate(what: str, **how: Any) -> int:
     elif _is_report(path):
         ended = [_of_report(path, how)]
     else:
-        ended = _of_file(path, how)
+        ended = _of_file(context, path, how)
     return _show(ended, how)
 
 
@@ -106,15 +108,14 @@ def _of_report(path: Path, how: dict[str, Any]) -> _Ended:
     return _Ended(path.stem, found, located.value, blocking=True)
 
 
-def _of_bakeoff(name: str, how: dict[str, Any]) -> _Ended:
-    from evalq.engines.session import open_session
+def _of_bakeoff(context: Context, name: str, how: dict[str, Any]) -> _Ended:
     from evalq.formats.suite.gate_check import gate_report, run_of_bakeoff
     from evalq.formats.suite.metrics import read_metric
     from evalq.formats.suite.report import report_of
     from evalq.store import bakeoffs
 
     wanted = _demands(None, None, how)
-    with open_session(load_settings(Path.cwd(), options.environ())) as session:
+    with context.open_session() as session:
         bakeoff_id = bakeoffs.find(session.db, name)
         done = run_of_bakeoff(session.db, bakeoff_id, [read_metric(one.key).k for one in wanted])
     document = report_of(done)
@@ -123,21 +124,19 @@ def _of_bakeoff(name: str, how: dict[str, Any]) -> _Ended:
     )
 
 
-def _of_file(path: Path, how: dict[str, Any]) -> list[_Ended]:
-    from evalq.engines.session import open_session
+def _of_file(context: Context, path: Path, how: dict[str, Any]) -> list[_Ended]:
     from evalq.formats.suite.gates import read_gates
 
-    settings = load_settings(Path.cwd(), options.environ())
     forms = read_gates(path)
-    opened = [_opened(form, how) for form in forms]
-    with open_session(settings, fleet=True) as session:
+    opened = [_opened(context, form, how) for form in forms]
+    with context.open_session(fleet=True) as session:
         return [
-            _run(session, form, found, how, beside=path.resolve().parent)
+            _run(context, session, form, found, how, beside=path.resolve().parent)
             for form, found in zip(forms, opened, strict=True)
         ]
 
 
-def _opened(form: "GateForm", how: dict[str, Any]) -> Any:
+def _opened(context: Context, form: "GateForm", how: dict[str, Any]) -> Any:
     """The suite of a gate, filtered as the gate and the command line say, with samples enough."""
     from evalq.formats.suite.gate_check import samples_for
 
@@ -149,13 +148,15 @@ def _opened(form: "GateForm", how: dict[str, Any]) -> Any:
         "difficulty": how["difficulty"] or tuple(own.difficulty),
         "grader_type": how["grader_type"] or own.grader_type,
     }
-    found, run_options = suite_options.load_suite_with_options(form.suite, asked)
+    found, run_options = suite_options.load_suite_with_options(context, form.suite, asked)
     wanted = _demands(form, found.suite, how)
     samples = how["samples"] or samples_for(wanted, run_options.samples)
     return found, replace(run_options, samples=samples), wanted
 
 
-def _run(session: "Session", form: "GateForm", opened: Any, how: dict[str, Any], *, beside: Path) -> _Ended:
+def _run(
+    context: Context, session: "Session", form: "GateForm", opened: Any, how: dict[str, Any], *, beside: Path
+) -> _Ended:
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_plan
     from evalq.formats.suite import baselines
@@ -166,25 +167,30 @@ def _run(session: "Session", form: "GateForm", opened: Any, how: dict[str, Any],
     from evalq.formats.suite.report_files import results_folder, write_results
 
     found, run_options, wanted = opened
-    cap_usd: Decimal = (
-        how["max_cost_usd"] if how["max_cost_usd"] is not None else session.settings.max_cost_usd
-    )
+    cap_usd = context.cap_usd(how["max_cost_usd"])
     asked = plan_suite(found, run_options, settings=session.settings, db=session.db)
     refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-    done, _ = run_plan(session, asked, cap_usd, how["display"])
+    done, _ = run_plan(context, session, asked, cap_usd, how["display"])
     baselines.note(session.db, asked.suite, asked.evals, done.judges)
     document = report_of(replace(done, ks=tuple(read_metric(one.key).k for one in wanted)))
-    folder = results_folder(asked.suite, Path.cwd())
+    folder = results_folder(asked.suite, context.cwd)
     files = write_results(folder, document, asked.suite.reporting.format, now=datetime.now(UTC))
     ended = _Ended(
         form.title, gate_report(document, wanted, strict=how["strict"]), document, form.blocking, tuple(files)
     )
-    _follow_up(session, form, ended, how, beside=beside, folder=folder)
+    _follow_up(context, session, form, ended, how, beside=beside, folder=folder)
     return ended
 
 
 def _follow_up(
-    session: "Session", form: "GateForm", ended: _Ended, how: dict[str, Any], *, beside: Path, folder: Path
+    context: Context,
+    session: "Session",
+    form: "GateForm",
+    ended: _Ended,
+    how: dict[str, Any],
+    *,
+    beside: Path,
+    folder: Path,
 ) -> None:
     """What the gate's file wants done after a failure, or after a success."""
     from evalq.cli.suite import send_alert
@@ -196,10 +202,10 @@ def _follow_up(
     if not passed and form.report_path:
         written = beside / form.report_path.replace("{phase_id}", _plain(how["phase"]))
         text = render_phase(ended.found, title=ended.title)
-        path = write_text(written, text, [beside, Path.cwd()], "report_path")
+        path = write_text(written, text, [beside, context.cwd], "report_path")
         click.echo(f"wrote {display_path(path.resolve())}", err=True)
     if (form.notify_on_failure and not passed) or (form.notify_on_success and passed):
-        send_alert(session, ended.document, what=f"gate {ended.verdict}")
+        send_alert(context, session, ended.document, what=f"gate {ended.verdict}")
     if form.archive and passed:
         for path in archive(folder, ended.written):
             click.echo(f"archived {display_path(path.resolve())}", err=True)
@@ -213,7 +219,7 @@ def _plain(phase: str) -> str:
 def _demands(form: "GateForm | None", suite: Any, how: dict[str, Any]) -> "list[Demand]":
     from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
 
-    return collect_demands(form, suite, context=how["context"], given=parse_thresholds(how["given"]))
+    return collect_demands(form, suite, context=how["thresholds_of"], given=parse_thresholds(how["given"]))
 
 
 def _show(ended: list[_Ended], how: dict[str, Any]) -> int:

@@ -1,5 +1,6 @@
 """The command that has cases drafted by a model, and accepts what people have made of them: generate."""
 
+import os
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _generate(
     from evalq.bakeoff.probes import plan_errand
     from evalq.cases.draft import collect_drafts, plan_drafts, write_drafts
 
-    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
+    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), os.environ)
     brief = plan_drafts(order, root)
     plan = plan_errand(brief.errand(), settings)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
@@ -126,16 +127,16 @@ def _may_spend(plan: "Plan", *, yes: bool) -> bool:
 
 def _ask(brief: "DraftPlan", cap_usd: Decimal) -> "Replies":
     from evalq.bakeoff.probes import run_errand
-    from evalq.cli.options import first_interrupt
+    from evalq.cli.progress import first_interrupt
 
-    settings, root = load_settings(Path.cwd(), options.environ()), project_root(Path.cwd())
+    settings, root = load_settings(Path.cwd(), os.environ), project_root(Path.cwd())
     with first_interrupt() as interrupt:
         return run_errand(brief.errand(), settings, root, cap_usd=cap_usd, is_interrupted=interrupt)
 
 
 def _show(drafted: "Drafted", *, as_json: bool) -> None:
     from evalq.bakeoff.plan import accept_command
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.reports.text import one_line
 
     n_cases, is_written = len(drafted.drafts.cases), bool(drafted.drafts.cases)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
@@ -109,7 +109,7 @@ def _anchor(text: str | None) -> "Anchor | None":
 
 
 def _print_logs(logs: "Sequence[Log]") -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     head = ("task", "seq", "at (UTC)", "kind", "set", "run type", "bake-off", "judges", "came to")
     print_table(head, [row for one in logs for row in one.rows()])

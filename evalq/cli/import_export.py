@@ -114,7 +114,7 @@ def _not_carried_over(imported: "LoadedTask") -> list[str]:
 
 
 def _print_json(report: dict[str, Any]) -> None:
-    from evalq.cli.options import json_text
+    from evalq.cli.output import json_text
 
     click.echo(json_text(report))
 
@@ -221,7 +221,7 @@ def _refuse_several(contents: dict[str, Any], is_compat: bool) -> None:
 
 def _print(contents: dict[str, Any]) -> None:
     """The one document, or the list of them."""
-    from evalq.cli.options import json_text
+    from evalq.cli.output import json_text
 
     documents = list(contents.values())
     click.echo(json_text(documents if len(documents) > 1 else documents[0]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
@@ -139,9 +139,9 @@ def _ingest(
 def _ask(errand: "Errand", cap_usd: Decimal | None, *, dry_run: bool) -> "Replies | None":
     """Have names found; a dry run only says what that would cost."""
     from evalq.bakeoff.probes import plan_errand, run_errand
-    from evalq.cli.options import first_interrupt
+    from evalq.cli.progress import first_interrupt
 
-    settings = load_settings(Path.cwd(), options.environ())
+    settings = load_settings(Path.cwd(), os.environ)
     cap = settings.max_cost_usd if cap_usd is None else cap_usd
     plan = plan_errand(errand, settings)
     click.echo(
@@ -164,7 +164,7 @@ def _say_paused(replies: "Replies") -> int:
 
 def _print(ingested: "Ingested") -> None:
     """The diff and the counts to stdout; what must be known besides to stderr."""
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.reports.text import clean, one_line
 
     click.echo(clean(ingested.diff), nl=False)
@@ -245,7 +245,7 @@ def _next(source: "IngestSource", ingested: "Ingested", *, written: bool) -> lis
 def _show_recall(*, as_json: bool) -> int:
     """What the detectors find of what is marked in the shipped set, by kind."""
     from evalq.cases.scrub.report import load_marked, measure
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.reports.text import percent, span
 
     found = measure(load_marked()).document()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _listed(row: "Row") -> dict[str, Any]:
 
 
 def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     if not rows:
         click.echo("no bake-off yet; `evalq demo` runs one without any key", err=True)
@@ -193,7 +193,7 @@ def _show_kappa(result: "BakeOffResult") -> int:
 
 
 def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_json: bool) -> int:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     rows = db.rows(
         "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalq import keys as stored
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 
 
 @click.group()
@@ -34,7 +34,7 @@ def keys_set(provider_or_variable: str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="A list of {name, present, source}.")
 def keys_list(as_json: bool) -> int:
     """List the keys judges ask for and those in the file: present or absent, never a value."""
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     rows = _rows(os.environ)
     if as_json:

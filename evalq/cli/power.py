@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.settings import Settings, load_settings, project_root
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def power(
     from evalq.summary.power import Aim, plan_power, spreads
 
     settings = load_settings(Path.cwd(), os.environ)
-    field = _field(task, eval_set, options.names(judges), samples=samples, settings=settings)
+    field = _field(task, eval_set, options.split_names(judges), samples=samples, settings=settings)
     aim = Aim(delta, alpha, chance, samples, n_judges=max(2, len(field.judges)))
     with open_session(settings) as session:
         past = spreads(past_runs(session.db, field.task), field.judges)
@@ -135,7 +135,7 @@ def _basis(plan: "PowerPlan") -> str:
 
 
 def _print(plan: "PowerPlan", field: _Field) -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     print_table(("", "one comparison", f"all pairs ({plan.aim.n_pairs})"), list(_rows(plan, field)))
     click.echo(f"variance of a case's difference {plan.var_d:.3f}: {_basis(plan)}", err=True)

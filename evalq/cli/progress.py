@@ -1,108 +1,130 @@
-"""Following a bake-off on the screen, and showing what it came to."""
+"""Follow a bake-off on the screen, let Ctrl-C stop it, and show its result."""
 
-import os
+import signal
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import click
 
+from evalq.bakeoff import holdout
 from evalq.bakeoff.conclude import result_of
 from evalq.bakeoff.follow import exit_code, follow_to_end
-from evalq.cli.bakeoff import complete_logs
-from evalq.cli.options import first_interrupt, json_text
+from evalq.cli.context import Context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import note, print_json, print_report, suggest, warn, write_json
 from evalq.engines.session import Session
 from evalq.reports.live import choose_view
-from evalq.results import BakeOffResult, CiMethod, Progress
+from evalq.results import BakeOffResult, Progress
+from evalq.store.database import Database
 from evalq.store.jobs import leased_count
 
 IDLE_HINT_S = 20.0
 
 
-@dataclass(frozen=True)
-class Screen:
-    """Where progress and result go: stderr for the one, stdout (and a file) for the other."""
+class Interrupt:
+    """Whether the user has pressed Ctrl-C."""
 
-    display: Literal["auto", "rich", "plain", "none"]
-    as_json: bool
-    output: Path | None
-    ci: CiMethod = "wilson"
+    def __init__(self) -> None:
+        self.requested = False
 
-    def show(self, result: BakeOffResult) -> None:
-        """The result: a table on a terminal, tab-separated when piped, JSON when asked."""
-        document = json_text(result.to_dict())
-        if self.output:
-            self.output.write_text(document + "\n", "utf-8")
-        if self.as_json:
-            click.echo(document)
-        else:
-            print_result(result)
+    def __call__(self) -> bool:
+        """For callers that poll."""
+        return self.requested
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Record the first signal; raise KeyboardInterrupt at the next."""
+        del number, frame
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
 
 
-def print_result(result: BakeOffResult) -> None:
-    """The final table, for people or for pipes."""
-    from rich.console import Console
+@contextmanager
+def first_interrupt() -> Iterator[Interrupt]:
+    """Turn the first SIGINT or SIGTERM into a request while the block runs."""
+    interrupt = Interrupt()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, interrupt.on_signal) for number in numbers}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    from evalq.reports.final import render_final, render_plain
 
-    if not sys.stdout.isatty():
-        click.echo(render_plain(result))
-        return
-    console = Console()
-    console.print(render_final(result, width=console.width, ascii_only=console.options.ascii_only))
-
-
-def watch_and_show(session: Session, bakeoff_id: int, screen: Screen, *, pause_on_interrupt: bool) -> int:
-    """Follow, then show; the exit code says how it ended. Ctrl-C pauses it, or only ends the watching."""
+def watch_and_show(
+    context: Context, session: Session, bakeoff_id: int, run: RunOptions, *, pause_on_interrupt: bool
+) -> int:
+    """Follow a bake-off and show its result; Ctrl-C pauses it, or only stops the watching."""
     with first_interrupt() as interrupt:
         result = watch_to_end(
-            session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=pause_on_interrupt
+            context, session, bakeoff_id, run, interrupt=interrupt, pause_on_interrupt=pause_on_interrupt
         )
         if interrupt() and result.state != "concluded":
-            return _say_interrupted(result, is_paused=pause_on_interrupt)
-        screen.show(result)
+            return _report_interrupt(result, is_paused=pause_on_interrupt)
+        show_result(result, run)
     return exit_code(result)
 
 
 def watch_to_end(
+    context: Context,
     session: Session,
     bakeoff_id: int,
-    screen: Screen,
+    run: RunOptions,
     *,
     interrupt: Callable[[], bool],
-    pause_on_interrupt: bool,
+    pause_on_interrupt: bool = True,
 ) -> BakeOffResult:
     """Follow until it ends, or until the user interrupts and the calls in flight are home."""
-    with choose_view(screen.display, sys.stderr, os.environ) as view:
-        show = _hinting(view.update, session)
+    with choose_view(run.display or context.settings.display, sys.stderr, context.environ) as view:
         follow_to_end(
-            session, bakeoff_id, show=show, is_interrupted=interrupt, pause_on_interrupt=pause_on_interrupt
+            session,
+            bakeoff_id,
+            show=_hint_when_idle(view.update, session),
+            is_interrupted=interrupt,
+            pause_on_interrupt=pause_on_interrupt,
         )
-    result = result_of(session.db, bakeoff_id, ci=screen.ci)
-    complete_logs(session.db, result)
+    result = result_of(session.db, bakeoff_id, ci=run.ci)
+    complete_holdout_log(context, session.db, result)
     return result
 
 
-def say_detached(bakeoff_id: int) -> int:
-    """The bake-off is the fleet's; its number goes to stdout, for scripts."""
+def complete_holdout_log(context: Context, db: Database, result: BakeOffResult) -> None:
+    """After a look at a holdout, copy the log lines from Postgres to the project's file."""
+    if holdout.is_holdout(result.eval_set):
+        for problem in holdout.complete_files(db, context.root):
+            warn(problem)
+
+
+def show_result(result: BakeOffResult, run: RunOptions) -> None:
+    """Show a table on a terminal, tab-separated rows in a pipe, JSON on request; and fill the -o file."""
+    if run.output:
+        write_json(run.output, result.to_dict())
+    if run.as_json:
+        print_json(result.to_dict())
+    else:
+        print_result(result)
+
+
+def print_result(result: BakeOffResult) -> None:
+    """Print the final table, for people or for pipes."""
+    from evalq.reports.final import render_final, render_plain
+
+    print_report(result, render_final, render_plain)
+
+
+def report_detached(bakeoff_id: int) -> int:
+    """Print the number of a bake-off left to the fleet to stdout, for scripts."""
     click.echo(bakeoff_id)
-    click.echo(f"bake-off {bakeoff_id} runs on the fleet", err=True)
-    click.echo(f"next  evalq watch {bakeoff_id}   evalq cancel {bakeoff_id}", err=True)
+    note(f"bake-off {bakeoff_id} runs on the fleet")
+    suggest(f"evalq watch {bakeoff_id}", f"evalq cancel {bakeoff_id}")
     return 0
 
 
-def say_finished(session: Session, bakeoff_id: int, screen: Screen) -> int:
-    """Every job has ended: the result, with its exit code."""
-    click.echo(f"bake-off {bakeoff_id} has nothing left to do: every job has ended", err=True)
-    result = result_of(session.db, bakeoff_id)
-    screen.show(result)
-    return exit_code(result)
-
-
-def _hinting(show: Callable[[Progress], None], session: Session) -> Callable[[Progress], None]:
-    """The same display, and one word about a fleet that is not there."""
+def _hint_when_idle(show: Callable[[Progress], None], session: Session) -> Callable[[Progress], None]:
+    """The same display, with one hint if no worker takes a job."""
     hinted = False
 
     def show_and_hint(progress: Progress) -> None:
@@ -111,20 +133,17 @@ def _hinting(show: Callable[[Progress], None], session: Session) -> Callable[[Pr
         is_idle = progress.done == 0 and progress.elapsed_s > IDLE_HINT_S and progress.state == "running"
         if is_idle and not hinted and not leased_count(session.db, progress.bakeoff_id):
             hinted = True
-            click.echo(
-                "no worker has taken a job yet; is `evalq worker` running? `evalq doctor` tells", err=True
-            )
+            note("no worker has taken a job yet; is `evalq worker` running? try `evalq doctor`")
 
     return show_and_hint
 
 
-def _say_interrupted(result: BakeOffResult, *, is_paused: bool) -> int:
+def _report_interrupt(result: BakeOffResult, *, is_paused: bool) -> int:
     done = f"{result.n_done} of {result.n_jobs} jobs ended, ${result.spent_usd:.2f} spent"
-    what = (
-        "no more is spent, every answer paid for is stored"
-        if is_paused
-        else "it goes on without you watching"
-    )
-    command = f"evalq {'resume' if is_paused else 'watch'} {result.id}"
-    click.echo(f"bake-off {result.id}: {done}; {what}\nnext  {command}", err=True)
+    if is_paused:
+        note(f"bake-off {result.id}: {done}; no more is spent, every answer paid for is stored")
+        suggest(f"evalq resume {result.id}")
+    else:
+        note(f"bake-off {result.id}: {done}; it goes on without you watching")
+        suggest(f"evalq watch {result.id}")
     return 130

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 

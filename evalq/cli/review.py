@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.options import json_line, json_text
+from evalq.cli.output import json_line, json_text
 from evalq.errors import InputError, Problem
 from evalq.settings import load_settings
 
@@ -111,7 +111,7 @@ def undo_command(item: str | None, reviewer: str | None, as_json: bool) -> int:
 @_as_json
 def status_command(bakeoff: str, as_json: bool) -> int:
     """Say what waits, who rated how much, how far people agree, and what they disagree on."""
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
     from evalq.review import status
     from evalq.review.files import HEAD, status_lines, status_rows
 

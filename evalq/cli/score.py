@@ -1,6 +1,5 @@
 """Commands on grading: score stored answers again, and look after the verdict cache."""
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
+from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.rescore import Forecast, Rescore
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     required=True,
     help="Runs by number or as BAKEOFF:JUDGE, separated by commas; `last` for all of the newest bake-off.",
 )
-@click.option("--rescore", is_flag=True, help="Grade the stored answers anew; the only thing there is.")
+@click.option("--rescore", is_flag=True, help="Grade the stored answers again; required.")
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the one used then."
 )
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 @options.dry_run
 @options.output
 @options.display
+@options.collect_run_options
+@pass_context
 def score(
+    context: Context,
     run_names: str,
     rescore: bool,
     scorer: Any,
@@ -52,58 +55,37 @@ def score(
     grader_model: str | None,
     as_recorded: bool,
     is_final: bool,
-    **how: Any,
+    run: RunOptions,
 ) -> int:
     """Grade the stored answers of a run again; no judge is asked.
 
     The result is a new bake-off linked to the old one. Verdicts that grader models have given before come
-    from the cache: the same graders cost nothing, a changed rubric asks for what it marks only.
+    from the cache: the same graders cost nothing, a changed rubric pays only for what it grades.
     """
-    from evalq.bakeoff.rescore import Regrading
+    from evalq.bakeoff.rescore import Regrading, forecast, plan_rescore, start_rescore
+    from evalq.cli.progress import watch_and_show
 
     if not rescore:
         raise InputError(
-            Problem(
-                "a bake-off scores its answers by itself", "give --rescore to grade the stored answers anew"
-            )
+            Problem("a bake-off scores its answers by itself", "give --rescore to grade stored answers again")
         )
-    root = project_root(Path.cwd())
-    wanted = Regrading(scorer, grader_model, graders_file, as_recorded, is_final, root)
-    return _rescore(options.names(run_names), wanted, **how)
+    wanted = Regrading(scorer, grader_model, graders_file, as_recorded, is_final, context.root)
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    with context.open_session(fleet=not run.dry_run) as session:
+        source, runs = _find_runs(session.db, options.split_names(run_names))
+        plan = plan_rescore(session, runs, source, wanted)
+        expected = forecast(session.db, plan)
+        note(f"{_describe(plan, expected)}, cap ${cap_usd:.2f}")
+        if not run.dry_run:
+            bakeoff_id = start_rescore(session, plan, cap_usd=cap_usd, root=context.root)
+            return watch_and_show(context, session, bakeoff_id, run, pause_on_interrupt=True)
+    if run.as_json:
+        print_json(_forecast_document(plan, expected))
+    return 0
 
 
-def _rescore(
-    names: list[str],
-    wanted: Any,
-    *,
-    max_cost_usd: Any,
-    dry_run: bool,
-    as_json: bool,
-    output: Path | None,
-    display: Any,
-) -> int:
-    from evalq.bakeoff.rescore import forecast, plan_rescore, start_rescore
-    from evalq.cli.progress import Screen, watch_and_show
-    from evalq.engines.session import open_session
-
-    settings = load_settings(Path.cwd(), options.environ())
-    cap_usd = max_cost_usd if max_cost_usd is not None else settings.max_cost_usd
-    with open_session(settings, fleet=not dry_run) as session:
-        source, runs = named_runs(session.db, names)
-        rescore = plan_rescore(session, runs, source, wanted)
-        expected = forecast(session.db, rescore)
-        click.echo(f"{_preflight(rescore, expected)}, cap ${cap_usd:.2f}", err=True)
-        if dry_run:
-            if as_json:
-                click.echo(json_text(_forecast_document(rescore, expected)))
-            return 0
-        bakeoff_id = start_rescore(session, rescore, cap_usd=cap_usd, root=wanted.root)
-        screen = Screen(display or settings.display, as_json=as_json, output=output)
-        return watch_and_show(session, bakeoff_id, screen, pause_on_interrupt=True)
-
-
-def named_runs(db: "Database", names: list[str]) -> "tuple[BakeOffRow, list[RunRow]]":
-    """The runs meant and the one bake-off they are of; a bake-off's name means all of its runs."""
+def _find_runs(db: "Database", names: list[str]) -> "tuple[BakeOffRow, list[RunRow]]":
+    """The named runs and the one bake-off they belong to; a bake-off's name means all of its runs."""
     from evalq.bakeoff.runs import find_runs
     from evalq.store import bakeoffs
 
@@ -120,7 +102,7 @@ def named_runs(db: "Database", names: list[str]) -> "tuple[BakeOffRow, list[RunR
     return entries[0].bakeoff, [entry.run for entry in entries]
 
 
-def _preflight(rescore: "Rescore", expected: "Forecast") -> str:
+def _describe(rescore: "Rescore", expected: "Forecast") -> str:
     plan = rescore.plan
     return (
         f"{plan.task.name} · {plan.evalset.name} · bake-off {rescore.source.id} again, graded by "
@@ -144,21 +126,20 @@ def _forecast_document(rescore: "Rescore", expected: "Forecast") -> dict[str, An
 
 @click.group()
 def cache() -> None:
-    """Look after the verdict cache: what grader models said, kept so that nobody asks twice."""
+    """Manage the verdict cache: verdicts of grader models, kept so that none is paid for twice."""
 
 
 @cache.command()
-@click.option("--json", "as_json", is_flag=True, help="A list, one entry per grader model.")
-def stats(as_json: bool) -> int:
+@options.as_json("A list, one entry per grader model.")
+@pass_context
+def stats(context: Context, as_json: bool) -> int:
     """Show how many verdicts are kept, what they cost, and what they have saved."""
-    from evalq.engines.session import open_session
-
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
-        rows = session.db.rows("cache_rows")
+    with context.open_session() as session:
+        rows = [_cache_row(row) for row in session.db.rows("cache_rows")]
     if as_json:
-        click.echo(json_text([_cache_row(row) for row in rows]))
+        print_json(rows)
     else:
-        _print_cache([_cache_row(row) for row in rows])
+        _print_cache(rows)
     return 0
 
 
@@ -175,35 +156,36 @@ def _cache_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_cache(rows: list[dict[str, Any]]) -> None:
-    from evalq.cli.options import print_table
-
     if not rows:
-        click.echo("the verdict cache is empty: no grader model was asked yet", err=True)
+        note("the verdict cache is empty: no grader model was asked yet")
         return
-    names = ("grader_model", "verdicts", "cost_usd", "uses", "saved_usd", "oldest")
-    cells = [[str(row[name])[:19] if name == "oldest" else str(row[name]) for name in names] for row in rows]
+    names = ("grader_model", "verdicts", "cost_usd", "uses", "saved_usd")
+    cells = [[*(str(row[name]) for name in names), row["oldest"][:19]] for row in rows]
     print_table(("grader", "verdicts", "cost $", "used", "saved $", "oldest (UTC)"), cells)
-    click.echo("next  evalq cache prune --older-than 90 --dry-run", err=True)
+    suggest("evalq cache prune --older-than 90 --dry-run")
 
 
 @cache.command()
-@click.option("--older-than", "days", type=click.IntRange(min=0), help="Verdicts older than so many days.")
+@click.option("--older-than", "days", type=click.IntRange(min=0), help="Verdicts older than this many days.")
 @click.option("--grader", "grader_model", help="Verdicts of this grader model.")
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @options.dry_run
-def prune(days: int | None, grader_model: str | None, everything: bool, dry_run: bool) -> int:
-    """Forget verdicts; grader models will be asked for them again, and paid."""
-    from evalq.engines.session import open_session
-
+@pass_context
+def prune(
+    context: Context, days: int | None, grader_model: str | None, everything: bool, dry_run: bool
+) -> int:
+    """Delete verdicts; grader models will be asked for them again, at a cost."""
     if days is None and grader_model is None and not everything:
-        raise InputError(Problem("nothing says what to forget", "give --older-than DAYS, --grader or --all"))
+        raise InputError(
+            Problem("prune does not say what to forget", "give --older-than DAYS, --grader or --all")
+        )
     before = datetime.now(UTC) - timedelta(days=days) if days is not None else None
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         which = {"before": before, "grader_model": grader_model}
         found = session.db.row("count_prunable", **which) or {"n": 0, "cost_usd": 0}
         if not dry_run:
             session.db.run("prune_verdicts", **which)
     done = "would go" if dry_run else "forgotten"
     click.echo(f"{found['n']} verdicts {done}, paid ${found['cost_usd']:.4f}")
-    click.echo("next  evalq cache stats", err=True)
+    suggest("evalq cache stats")
     return 0

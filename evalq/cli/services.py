@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 from evalq.engines.fleet import process_argv
 from evalq.errors import InputError, Problem
 from evalq.settings import data_dir, load_settings
@@ -66,7 +66,7 @@ def _pairs(trial: "EscapeTrial") -> "Iterator[tuple[EscapeResult, EscapeResult]]
 
 
 def _print(trial: "EscapeTrial") -> None:
-    from evalq.cli.options import print_table
+    from evalq.cli.output import print_table
 
     print_table(
         ("escape", "tried", "alone", "ms", "four at once", "ms", "what came of it"), table_rows(trial)

@@ -2,13 +2,14 @@
 
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from evalq.cli import options
-from evalq.cli.options import json_text
-from evalq.settings import load_settings, project_root
+from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import note, print_json, print_table, suggest
 
 if TYPE_CHECKING:
     from evalq.formats.skills.measure import Measurement
@@ -45,79 +46,66 @@ if TYPE_CHECKING:
 @options.max_cost
 @options.allow_unpriced
 @options.dry_run
-@click.option("--json", "as_json", is_flag=True, help="The evalq.triggers/1 document on stdout.")
+@options.as_json("The evalq.triggers/1 document on stdout.")
 @options.display
+@options.collect_run_options
+@pass_context
 def triggers(
+    context: Context,
     skills: tuple[Path, ...],
     judges: str,
     runs: int,
     queries: Path | None,
     threshold: float,
-    allow_unpriced: bool,
-    **how: Any,
+    run: RunOptions,
 ) -> int:
     """Measure how often requests would load a skill, by its description alone.
 
     Every request is put to every judge several times; with several skills, also which of them it would load.
     Exit code 1: a request fails or skills collide; 3: something has no verdict.
     """
+    from evalq.bakeoff.plan import refuse_over_cap
+    from evalq.cli.bakeoff import describe_plan
     from evalq.formats.skills.measure import Wish, prepare
 
-    root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), options.environ())
-    wish = Wish(options.names(judges), runs, queries, threshold, allow_unpriced)
-    return _run(prepare(skills, wish, settings, root), settings=settings, root=root, **how)
-
-
-def _run(
-    measured: "Measurement",
-    *,
-    settings: Any,
-    root: Path,
-    max_cost_usd: Decimal | None,
-    dry_run: bool,
-    as_json: bool,
-    display: Any,
-) -> int:
-    from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.cli.bakeoff import preflight
-    from evalq.cli.progress import Screen
-
-    cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
-    click.echo(f"{preflight(measured.plan)}, cap ${cap_usd:.2f}", err=True)
-    refuse_over_cap(measured.plan, cap_usd)
-    if dry_run:
+    wish = Wish(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
+    measurement = prepare(skills, wish, context.settings, context.root)
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    note(f"{describe_plan(measurement.plan)}, cap ${cap_usd:.2f}")
+    refuse_over_cap(measurement.plan, cap_usd)
+    if run.dry_run:
         return 0
-    screen = Screen(display or settings.display, as_json=as_json, output=None)
-    result = _measure(measured, screen, settings=settings, root=root, cap_usd=cap_usd)
+    result = _measure(context, measurement, cap_usd, run)
     if result is None:
         return 130
-    click.echo(json_text(result.to_dict())) if as_json else _print_result(result)
-    click.echo(f"next  {result.next}", err=True)
+    if run.as_json:
+        print_json(result.to_dict())
+    else:
+        _print_result(result)
+    suggest(result.next)
     return result.exit_code
 
 
 def _measure(
-    measured: "Measurement", screen: Any, *, settings: Any, root: Path, cap_usd: Decimal
+    context: Context, measurement: "Measurement", cap_usd: Decimal, run: RunOptions
 ) -> "TriggersResult | None":
     """Run the bake-off and read it; None when the user interrupts."""
     from evalq.bakeoff.launch import start
-    from evalq.cli.options import first_interrupt
-    from evalq.cli.progress import watch_to_end
-    from evalq.engines.session import open_session
+    from evalq.cli.progress import first_interrupt, watch_to_end
     from evalq.formats.skills.measure import RUN_TYPE, read_result
 
-    with open_session(settings, fleet=True) as session, first_interrupt() as interrupt:
-        bakeoff_id = start(session, measured.plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
-        found = watch_to_end(session, bakeoff_id, screen, interrupt=interrupt, pause_on_interrupt=True)
+    with context.open_session(fleet=True) as session, first_interrupt() as interrupt:
+        plan = measurement.plan
+        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=context.root, run_type=RUN_TYPE)
+        found = watch_to_end(context, session, bakeoff_id, run, interrupt=interrupt)
         if interrupt() and found.state != "concluded":
-            click.echo(f"interrupted; no more is spent\nnext  evalq resume {bakeoff_id}", err=True)
+            note("interrupted; no more is spent")
+            suggest(f"evalq resume {bakeoff_id}")
             return None
-        return read_result(session.db, found, measured)
+        return read_result(session.db, found, measurement)
 
 
 def _print_result(result: "TriggersResult") -> None:
-    from evalq.cli.options import print_table
-
     signs = {True: "✓", False: "✗", None: "!"}
     print_table(
         ("", "skill", "query", "should", "judge", "rate", "95 %", "not read"),
@@ -140,8 +128,6 @@ def _print_result(result: "TriggersResult") -> None:
 
 
 def _print_confusion(result: "TriggersResult") -> None:
-    from evalq.cli.options import print_table
-
     click.echo()
     print_table(
         ("judge", "skill", "tp", "fp", "fn", "tn", "precision", "recall", "accuracy"),
@@ -158,8 +144,6 @@ def _print_confusion(result: "TriggersResult") -> None:
 
 
 def _print_collisions(result: "TriggersResult") -> None:
-    from evalq.cli.options import print_table
-
     if len(result.skills) < 2:
         return
     click.echo()

@@ -1,6 +1,6 @@
 import json
 
-from evalq.cli.options import json_text
+from evalq.cli.output import json_text
 
 
 def test_letters_of_every_language_stay_as_they_are() -> None:

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from evalq.cli.options import first_interrupt
+from evalq.cli.progress import first_interrupt
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
