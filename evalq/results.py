@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 SCHEMA = "evalq.bakeoff/1"
 
@@ -212,6 +212,13 @@ class BakeOffResult:
     def to_dict(self) -> dict[str, Any]:
         """The `evalq.bakeoff/1` document: money as strings, everything else as JSON has it."""
         return {"schema": SCHEMA, **plain(asdict(self)), "partial": self.is_partial}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Read a document that `to_dict` wrote; ValueError if another version wrote it differently."""
+        from pydantic import TypeAdapter  # not needed to render a result
+
+        return TypeAdapter(cls).validate_python(document)
 
 
 def plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Concluding: when a run's last job has ended its row is written, with the last run the bake-off's result."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -83,18 +84,19 @@ def list_items(tx: Connection, bakeoff_id: int) -> list[int]:
 
 
 def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
-    """Bring grades and outcomes of some items in line with their ratings; the runs whose outcomes changed."""
-    snapshots, changed = Snapshots(tx), set()
+    """Bring grades and outcomes of these items in line with their ratings; return the runs that changed."""
+    snapshots = Snapshots(tx)
+    changed: set[int | None] = set()
     for item_id in item_ids:
         found = read_reviewed(tx, item_id, snapshots)
         tx.run("set_item_open", item_id=item_id, is_open=found.standing.state == "pending")
         for job_id, grade in found.grades():
-            reviews.regrade(tx, job_id, grade)
-            # While a job is run again it has neither grades nor an outcome: its conclusion catches up.
+            changed.add(reviews.regrade(tx, job_id, grade))
             grades = reviews.grades(tx, job_id)
-            run_id = reviews.change_outcome(tx, job_id, found.outcome(grades)) if grades else None
-            changed |= {run_id} if run_id else set()
-    return changed
+            # While a job is run again it has neither grades nor an outcome; its conclusion catches up.
+            if grades:
+                changed.add(reviews.change_outcome(tx, job_id, found.outcome(grades)))
+    return {run_id for run_id in changed if run_id is not None}
 
 
 def read_reviewed(db: Database | Connection, item_id: int, snapshots: Snapshots) -> Reviewed:
@@ -211,8 +213,17 @@ def conclude_again(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) ->
 
 
 def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> BakeOffResult:
-    """A bake-off's result as of now; of a concluded one it is what was written then, for the same `ci`."""
+    """The stored result of a concluded bake-off, or its result as of now.
+
+    Another `ci` than the stored one is computed from the outcomes, and so is a result that another version
+    stored in another form.
+    """
     bakeoff = bakeoffs.get(db, bakeoff_id)
+    if bakeoff.state == "concluded" and bakeoff.result and ci == "wilson":
+        with contextlib.suppress(ValueError):
+            stored = BakeOffResult.from_dict(json.loads(bakeoff.result))
+            # A call that was written off may be settled late, at its true price.
+            return dataclasses.replace(stored, spent_usd=bakeoff.spent_usd)
     result = summarise(bakeoff, bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id), ci=ci)
     return holdout.annotate(db, bakeoff, result)
 

@@ -145,8 +145,8 @@ def rate(tx: Connection, item_id: int, said: Said) -> bool:
     return row is not None
 
 
-def regrade(tx: Connection, job_id: int, grade: Grade) -> bool:
-    """Put a grade of people in place of what it was; False when it is the same."""
+def regrade(tx: Connection, job_id: int, grade: Grade) -> int | None:
+    """Replace a grade given by people; return its run, or None when the grade is the same."""
     fields = asdict(grade)
     row = tx.row(
         "regrade",
@@ -154,7 +154,7 @@ def regrade(tx: Connection, job_id: int, grade: Grade) -> bool:
         **{name: fields[name] for name in ("grader", "passed", "score", "reason", "pending")},
         details=json.dumps(storable_json(grade.details)),
     )
-    return row is not None
+    return row["run_id"] if row else None
 
 
 def grades(tx: Database | Connection, job_id: int) -> list[Grade]:

@@ -195,3 +195,15 @@ def test_a_conclusion_that_had_to_wait_is_not_dated_before_what_it_waited_for(
         "SELECT e.finished_at >= o.finished_at, b.concluded_at >= o.finished_at FROM eval_runs e, outcomes o"
     )
     assert sql(f"{dated}, bakeoffs b") == [(True, True)]
+
+
+def test_a_concluded_result_is_read_not_computed_again(
+    db: Database, sql: Sql, ended: int, run_ids: Ids
+) -> None:
+    for run_id in run_ids(ended):
+        conclude(db, run_id)
+    written = result_of(db, ended)
+    sql("DELETE FROM grades")
+    sql("DELETE FROM outcomes")
+    assert result_of(db, ended) == written
+    assert result_of(db, ended, ci="beta").n_done == 0

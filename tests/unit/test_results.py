@@ -145,3 +145,15 @@ def test_progress_adds_its_judges_up() -> None:
     money = dict.fromkeys(("cap_usd", "spent_usd", "reserved_usd"), Decimal(0))
     progress = Progress(1, "t", "dev", "running", started, now, **money, judges=(judge, judge))
     assert (progress.done, progress.total, progress.elapsed_s) == (8, 20, 90.0)
+
+
+def test_a_result_is_read_back_from_its_document() -> None:
+    result = replace(RESULT, spent_usd=Decimal("0.9731"), grading=())
+    document = json.loads(json.dumps(result.to_dict()))
+    assert BakeOffResult.from_dict(document) == result
+    assert BakeOffResult.from_dict(document).to_dict() == document
+
+
+def test_a_document_of_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="runs"):
+        BakeOffResult.from_dict({**RESULT.to_dict(), "runs": "none"})

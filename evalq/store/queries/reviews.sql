@@ -151,12 +151,13 @@ UPDATE review_items SET is_open = %(is_open)s WHERE id = %(item_id)s AND is_open
 
 -- regrade --
 -- What people decided, or what is still missing, in place of the grade that waited for them.
-UPDATE grades SET passed = %(passed)s, score = %(score)s, reason = %(reason)s, pending = %(pending)s,
+UPDATE grades g SET passed = %(passed)s, score = %(score)s, reason = %(reason)s, pending = %(pending)s,
        details = %(details)s::jsonb
-WHERE job_id = %(job_id)s AND grader = %(grader)s AND kind = 'human'
-  AND (passed, score, reason, pending, details) IS DISTINCT FROM
+FROM jobs j
+WHERE j.id = g.job_id AND g.job_id = %(job_id)s AND g.grader = %(grader)s AND g.kind = 'human'
+  AND (g.passed, g.score, g.reason, g.pending, g.details) IS DISTINCT FROM
       (%(passed)s::boolean, %(score)s::float8, %(reason)s::text, %(pending)s::boolean, %(details)s::jsonb)
-RETURNING job_id;
+RETURNING j.run_id;
 
 -- change_outcome --
 -- The outcome that follows from changed grades; no row when it is the same.
