@@ -1,4 +1,4 @@
-"""The Celery application of the fleet: queues, schedule, and where its jobs are."""
+"""The Celery application of the fleet: its settings, queues and schedule, and where its jobs are."""
 
 import logging
 import os
@@ -11,19 +11,19 @@ from evalq.records import CONTROL_QUEUE
 from evalq.settings import load_settings
 
 SETTINGS = load_settings(Path.cwd(), os.environ)
-FLEET = SETTINGS.fleet
+"""Read once per process; jobs get them from their `Connections`."""
 
-REAP_EVERY_S = min(5.0, FLEET.lost_after_s)
+_REAP_EVERY_S = min(5.0, SETTINGS.fleet.lost_after_s)
 
-app = make_app(os.environ.get("EVALQ_BROKER_URL", ""))
+app = make_app(SETTINGS.broker_url or "")
 app.conf.update(
     imports=["workers.jobs"],
     worker_consumer="workers.consumer:Consumer",
     beat_schedule={
         "reap": {
             "task": "reap",
-            "schedule": REAP_EVERY_S,
-            "options": {"queue": CONTROL_QUEUE, "expires": REAP_EVERY_S},
+            "schedule": _REAP_EVERY_S,
+            "options": {"queue": CONTROL_QUEUE, "expires": _REAP_EVERY_S},
         },
     },
 )
@@ -31,7 +31,7 @@ app.conf.update(
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _log_plainly(loglevel: int | str | None = None, **_: object) -> None:
-    """Our own format, and quiet libraries: at DEBUG some of them print prompts."""
+    """Use our own format, and silence libraries: at DEBUG some of them print prompts."""
     logging.basicConfig(
         level=loglevel or logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )

@@ -1,6 +1,5 @@
-"""A worker's desk: what it does for one job, with the connections of its process."""
+"""One run of one case: ask the judge, grade the answer, with the connections of this process."""
 
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
@@ -20,7 +19,6 @@ from evalq.grading.sandbox.running import run as run_program
 from evalq.records import Completion, Grade, Prompt
 from evalq.store import jobs
 from evalq.store.jobs import Job
-from workers.app import SETTINGS
 from workers.connections import Connections
 
 Read = TypeVar("Read")
@@ -31,56 +29,61 @@ _OPPONENT_WAIT_S = 2.0
 class CaseRun:
     """Asks the judge and has the answer graded; the context its graders work in."""
 
-    def __init__(self, connections: Connections, job: Job) -> None:
-        self._at = connections
+    def __init__(self, here: Connections, job: Job) -> None:
+        self._here = here
         self._job = job
 
     @cached_property
     def task(self) -> TaskConfig:
         """The task as it was when the bake-off was recorded."""
-        return self._at.snapshots.task(self._job.task_sha)
-
-    def subject(self, completion: Completion) -> AnswerToGrade:
-        """The answer as graders see it."""
-        return AnswerToGrade(self.task, self._job.case, completion, self._job.judge)
+        return self._here.snapshots.task(self._job.task_sha)
 
     def answer(self) -> Completion:
         """The judge's answer: within limits and caps, stored in the statement that settles it."""
+        judge = self._here.connected_judge(self._job.judge_sha)
         prompt = answer_prompt(self.task, self._job.case, sample=self._job.sample, seed=self._job.seed)
-        return self._meter.ask(
-            self._at.caller(self._job.judge_sha), prompt, "answer", margin_usd=self._margin_usd()
-        )
+        return self._meter.ask(judge, prompt, "answer", margin_usd=self._grading_usd())
 
     def grade(self, completion: Completion) -> list[Grade]:
-        """One mark per grader that can work here, after those given elsewhere; none for what is no answer."""
-        subject = self.subject(completion)
-        if not subject.is_answer:
+        """One grade per grader that works here, after those given elsewhere; none if there is no answer."""
+        answer = self.to_grade(completion)
+        if not answer.is_answer:
             return []
+        if self.leaves_code(completion):
+            return grade_answer(answer, self)
         if self._job.stage == "call":
-            here = grade_answer(subject, self)
-            return here if self.leaves_code(completion) else here + ask_people(subject)
-        before = jobs.grades_so_far(self._at.db, self._job)
-        return before + grade_answer(subject, self, stage="sandbox") + ask_people(subject)
+            return grade_answer(answer, self) + ask_people(answer)
+        before = jobs.grades_so_far(self._here.db, self._job)
+        return before + grade_answer(answer, self, stage="sandbox") + ask_people(answer)
 
     def leaves_code(self, completion: Completion) -> bool:
-        """Whether there is code to run: that is for a worker without keys."""
-        is_here = self._job.stage == "call"
-        return is_here and completion.is_answer and "sandbox" in stages(self.task, self._job.case)
+        """Whether a worker without keys still has code to run on the answer."""
+        if self._job.stage != "call" or not self.to_grade(completion).is_answer:
+            return False
+        return "sandbox" in stages(self.task, self._job.case)
+
+    def to_grade(self, completion: Completion) -> AnswerToGrade:
+        """The answer as graders see it."""
+        return AnswerToGrade(self.task, self._job.case, completion, self._job.judge)
 
     def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
-        """A grader model's reply as `read` takes it: from the cache, or by a call metered like any other."""
+        """A grader model's reply, parsed by `read`: from the cache, or from a metered call."""
         grader = self._grader(model)
-        ask = lambda asked: self._meter.ask(grader, asked, "grade")  # noqa: E731 - an Ask, bound to this job
-        return cached_reply(self._at.db, self._job, grader.judge, ask, prompt, read=read)
+
+        def ask(asked: Prompt) -> Completion:
+            return self._meter.ask(grader, asked, "grade")
+
+        return cached_reply(self._here.db, self._job, grader.judge, ask, prompt, read=read)
 
     def run(self, program: Program) -> ProgramRun:
-        """Run code in the sandbox of this machine; Refused where it has none."""
-        return run_program(program, isolation=require_sandbox(SETTINGS.sandbox, os.environ))
+        """Run code in this machine's sandbox; Refused if it has none."""
+        isolation = require_sandbox(self._here.settings.sandbox, self._here.environ)
+        return run_program(program, isolation=isolation)
 
     def answer_of(self, judge: str) -> str:
-        """What another judge said to this case; waited for while it is on its way."""
+        """Another judge's answer to this case; PutBack while that is on its way."""
         job = self._job
-        row = self._at.db.row(
+        row = self._here.db.row(
             "opponent", bakeoff_id=job.bakeoff_id, judge=judge, case_id=job.case.id, sample=job.sample
         )
         if row is None:
@@ -95,13 +98,15 @@ class CaseRun:
         sha = self._job.grader_shas.get(model or "")
         if sha is None:
             raise UngradableAnswer(f"the bake-off has no grader model {model or ''}".rstrip())
-        return self._at.caller(sha)
+        return self._here.connected_judge(sha)
 
-    def _margin_usd(self) -> Decimal:
-        """What must stay free beside an answer, so that it can be graded."""
-        asked = grader_calls(self.task, self._job.case, "")
-        return sum((worst_case_usd(self._grader(one.model).judge, one.prompt) for one in asked), Decimal(0))
+    def _grading_usd(self) -> Decimal:
+        """What must stay under the cap beside an answer, so that it can be graded."""
+        total = Decimal(0)
+        for call in grader_calls(self.task, self._job.case, ""):
+            total += worst_case_usd(self._grader(call.model).judge, call.prompt)
+        return total
 
     @cached_property
     def _meter(self) -> Meter:
-        return Meter(self._at.db, self._at.gatekeeper, self._at.spool, self._job)
+        return Meter(self._here.db, self._here.gatekeeper, self._here.spool, self._job)

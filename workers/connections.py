@@ -2,6 +2,8 @@
 
 import os
 import threading
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from evalq.calling.metered import ConnectedJudge
@@ -9,63 +11,82 @@ from evalq.calling.providers import connect
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
 from evalq.engines.broker import Broker
+from evalq.errors import InputError, Refused, Unreachable
 from evalq.keys import environment_with_keys, keys_version
-from evalq.settings import spool_dir
+from evalq.settings import Settings, spool_dir
 from evalq.store.database import Database, is_known_schema, require_schema
 from evalq.store.definitions import Snapshots
 from workers.app import SETTINGS, app
-from workers.heartbeat import Heartbeat, leave, on_overtime, sleep_or_stop
+from workers.heartbeat import Heartbeat, leave, release_after_drain, sleep_or_stop
 
 # Smaller than the slots: a job spends its time waiting for a provider, not for Postgres.
 _POOL_SIZE = 8
-# An answer in hand is not to wait long for a database that is away: the disk is nearer.
-_PATIENCE_S = 5.0
+# Short, since a paid answer can be kept on disk instead of waiting for the database.
+_DATABASE_PATIENCE_S = 5.0
 
 _lock = threading.RLock()
 
 
 class Connections:
-    """Everything shared by the slots of one process."""
+    """Everything the slots of one process share."""
 
-    def __init__(self, database_url: str) -> None:
-        self.db = Database(database_url, max_size=_POOL_SIZE, patience_s=_PATIENCE_S)
-        self._require_schema()
+    def __init__(self, db: Database, settings: Settings, environ: Mapping[str, str]) -> None:
+        self.db = db
+        self.settings = settings
+        self.environ = environ
         self.broker = Broker(app)
-        self.spool = Spool(spool_dir(SETTINGS, Path.cwd(), os.environ), self.db)
-        self.snapshots = Snapshots(self.db)
-        self.heartbeat = Heartbeat(self.db, self.spool)
+        self.spool = Spool(spool_dir(settings, Path.cwd(), environ), db)
+        self.snapshots = Snapshots(db)
+        self.heartbeat = Heartbeat(db, self.spool, settings.fleet)
         self.gatekeeper = Gatekeeper(self.broker, sleep=sleep_or_stop)
-        self._callers: dict[tuple[str, object], ConnectedJudge] = {}
-        on_overtime(self.heartbeat.release_all)
+        self._judges: dict[tuple[str, object], ConnectedJudge] = {}
 
-    def _require_schema(self) -> None:
-        if not is_known_schema(self.db):
-            leave("the database has another schema than this worker knows")
-        require_schema(self.db)
+    def connected_judge(self, judge_sha: str) -> ConnectedJudge:
+        """A judge ready to be asked; the first job that needs it connects it while the others wait.
 
-    def caller(self, judge_sha: str) -> ConnectedJudge:
-        """A judge that can be asked; built by the first job that meets it while the others wait.
-
-        Built anew when the keys file has changed: who mends a key does not have to restart the fleet.
+        Rebuilt when the keys file changes, so fixing a key needs no restart.
         """
-        name = (judge_sha, keys_version(os.environ))
-        if name not in self._callers:
+        name = (judge_sha, keys_version(self.environ))
+        if name not in self._judges:
             with _lock:
-                if name not in self._callers:
+                if name not in self._judges:
                     judge = self.snapshots.judge(judge_sha)
-                    self._callers[name] = ConnectedJudge(
-                        judge, connect(judge, environment_with_keys(os.environ))
-                    )
-        return self._callers[name]
+                    adapter = connect(judge, self.environment_with_keys())
+                    self._judges[name] = ConnectedJudge(judge, adapter)
+        return self._judges[name]
 
-
-_here: list[Connections] = []
+    def environment_with_keys(self) -> dict[str, str]:
+        """The environment with the keys file under it; Refused when that file is malformed."""
+        try:
+            return environment_with_keys(self.environ)
+        except InputError as exc:
+            raise Refused(str(exc)) from exc
 
 
 def connections() -> Connections:
-    """This process's connections, made by the first job that needs them."""
-    if not _here:
-        with _lock:
-            if not _here:
-                _here.append(Connections(os.environ["EVALQ_DATABASE_URL"]))
-    return _here[0]
+    """This process's connections, opened by the first job that needs them."""
+    with _lock:
+        return _open_once()
+
+
+@cache
+def _open_once() -> Connections:
+    return open_connections(SETTINGS, os.environ)
+
+
+def open_connections(settings: Settings, environ: Mapping[str, str]) -> Connections:
+    """Open everything and start the heartbeat; when the schema is another one, tell the worker to leave."""
+    if settings.database_url is None:
+        raise Unreachable("this worker has no database; set EVALQ_DATABASE_URL")
+    db = Database(settings.database_url, max_size=_POOL_SIZE, patience_s=_DATABASE_PATIENCE_S)
+    try:
+        if not is_known_schema(db):
+            leave("the database has another schema than this worker knows")
+        require_schema(db)
+        opened = Connections(db, settings, environ)
+    except BaseException:
+        db.close()
+        raise
+    opened.heartbeat.start()
+    release_after_drain(opened.heartbeat, drain_s=settings.fleet.drain_s)
+    return opened

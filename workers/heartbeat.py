@@ -1,21 +1,22 @@
-"""The heartbeat: one thread per process keeps the leases of the jobs in hand, and looks after the process."""
+"""The heartbeat of a worker process: keeps the leases of its jobs, and has the process leave when it must."""
 
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
+import psycopg
 from celery.signals import worker_shutdown, worker_shutting_down
 
 from evalq.calling.spool import Spool
 from evalq.errors import PutBack, Unreachable
+from evalq.settings import Fleet
 from evalq.store import jobs
 from evalq.store.database import Database, is_known_schema
-from workers.app import FLEET
 
 log = logging.getLogger(__name__)
 
@@ -23,68 +24,20 @@ _stopping = threading.Event()
 _restarting = threading.Event()
 
 
-def sleep_or_stop(seconds: float) -> None:
-    """Wait in a slot; a worker that is told to stop gives the job back at once."""
-    if _stopping.wait(seconds):
-        raise PutBack("the worker is stopping")
-
-
-def leave(reason: str, *, and_restart: bool = False) -> None:
-    """Stop this worker as SIGTERM does: the jobs in hand come to their end first."""
-    if _stopping.is_set():
-        return
-    log.warning("leaving: %s", reason)
-    if and_restart:
-        _restarting.set()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def on_overtime(release_all: Callable[[], None]) -> None:
-    """Have this called, and the process ended, when jobs are still in hand after the time to drain."""
-
-    def wait_and_go() -> None:
-        _stopping.wait()
-        threading.Event().wait(FLEET.drain_s)
-        log.warning("jobs still in hand after %s s; they are put back", FLEET.drain_s)
-        release_all()
-        _go()
-
-    threading.Thread(target=wait_and_go, name="overtime", daemon=True).start()
-
-
-@worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def _wake_the_waiting(**_: object) -> None:
-    _stopping.set()
-
-
-@worker_shutdown.connect  # type: ignore[untyped-decorator]
-def _restart(**_: object) -> None:
-    """Everything has ended: become a fresh process of the same number, so that no supervisor is needed."""
-    if _restarting.is_set():
-        _go()
-
-
-def _go() -> None:
-    logging.shutdown()
-    if _restarting.is_set():
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - no shell is the point
-    os._exit(0)
-
-
-_BEAT_S = FLEET.lease_s / 4
-
-
 class Heartbeat:
-    """Extends all leases of this process in one statement, as long as it has any."""
+    """Extends all leases of this process in one statement, from a thread of its own."""
 
-    def __init__(self, db: Database, spool: Spool) -> None:
+    def __init__(self, db: Database, spool: Spool, fleet: Fleet) -> None:
         self._db = db
         self._spool = spool
+        self._fleet = fleet
         self._held: dict[int, int] = {}
         self._given_up: dict[int, int] = {}
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+
+    def start(self) -> None:
+        """Beat four times per lease, until the process ends."""
+        threading.Thread(target=self._beat_forever, name="heartbeat", daemon=True).start()
 
     @contextmanager
     def holding(self, job: jobs.Job) -> Iterator[None]:
@@ -99,8 +52,8 @@ class Heartbeat:
                 if self._held.get(job.id) == job.fence:
                     del self._held[job.id]
 
-    def give_up(self, job: jobs.Job) -> None:
-        """Have a job put back as soon as the database is there again: nobody died with it in hand."""
+    def release_later(self, job: jobs.Job) -> None:
+        """Put a job back once the database returns, so it does not count as lost."""
         with self._lock:
             self._given_up[job.id] = job.fence
 
@@ -109,25 +62,32 @@ class Heartbeat:
         with suppress(Unreachable):  # then the leases run out
             jobs.release_held(self._db, self._in_hand())
 
+    def beat(self) -> None:
+        """Do one round; whatever the database says, the next round must come."""
+        held = self._in_hand()
+        try:
+            _leave_if_outdated(self._db)
+            if held:
+                jobs.extend(self._db, held, lease_s=self._fleet.lease_s)
+            self._spool.replay()
+            self._release_given_up()
+        except Unreachable:
+            log.warning("no heartbeat for %s jobs: the database is away", len(held))
+        except psycopg.Error:
+            log.exception("no heartbeat for %s jobs: the database refuses", len(held))
+        self._restart_if_grown()
+
+    def _beat_forever(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(self._fleet.lease_s / 4):
+            self.beat()
+
     def _in_hand(self) -> list[tuple[int, int]]:
         with self._lock:
             return [*self._held.items(), *self._given_up.items()]
 
-    def _beat(self) -> None:
-        while not self._stop.wait(_BEAT_S):
-            held = self._in_hand()
-            try:
-                if held:
-                    jobs.extend(self._db, held, lease_s=FLEET.lease_s)
-                self._spool.replay()
-                self._put_back()
-                _leave_if_outdated(self._db)
-            except Unreachable:
-                log.warning("no heartbeat for %s jobs: the database is away", len(held))
-            _leave_if_grown()
-
-    def _put_back(self) -> None:
-        """Jobs given up go back, now that their answers are stored."""
+    def _release_given_up(self) -> None:
+        """Put back the jobs given up earlier; the spool has stored their answers by now."""
         with self._lock:
             given_up = dict(self._given_up)
         if given_up:
@@ -135,14 +95,61 @@ class Heartbeat:
             with self._lock:
                 self._given_up = dict(self._given_up.items() - given_up.items())
 
+    def _restart_if_grown(self) -> None:
+        used_mb = psutil.Process().memory_info().rss // 1_000_000
+        if used_mb > self._fleet.memory_mb:
+            leave(f"{used_mb} MB in use, {self._fleet.memory_mb} allowed", and_restart=True)
+
 
 def _leave_if_outdated(db: Database) -> None:
-    """The schema may be upgraded under a running worker, which would not know what its words mean now."""
+    """Leave when the schema was upgraded under this worker, which would misread the new one."""
     if not is_known_schema(db):
         leave("the database has another schema than this worker knows; upgrade it")
 
 
-def _leave_if_grown() -> None:
-    used_mb = psutil.Process().memory_info().rss // 1_000_000
-    if used_mb > FLEET.memory_mb:
-        leave(f"{used_mb} MB in use, {FLEET.memory_mb} allowed", and_restart=True)
+def sleep_or_stop(seconds: float) -> None:
+    """Wait in a slot; raises PutBack at once when the worker stops."""
+    if _stopping.wait(seconds):
+        raise PutBack("the worker is stopping")
+
+
+def leave(reason: str, *, and_restart: bool = False) -> None:
+    """Stop this worker as SIGTERM does: the jobs in hand finish first."""
+    if _stopping.is_set():
+        return
+    log.warning("leaving: %s", reason)
+    if and_restart:
+        _restarting.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def release_after_drain(heartbeat: Heartbeat, *, drain_s: float) -> None:
+    """Once the worker stops, give its jobs `drain_s`; then put the rest back and end the process."""
+
+    def wait_and_end() -> None:
+        _stopping.wait()
+        threading.Event().wait(drain_s)
+        log.warning("jobs still in hand after %s s; they are put back", drain_s)
+        heartbeat.release_all()
+        _end_process()
+
+    threading.Thread(target=wait_and_end, name="overtime", daemon=True).start()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _wake_sleepers(**_: object) -> None:
+    _stopping.set()
+
+
+@worker_shutdown.connect  # type: ignore[untyped-decorator]
+def _restart(**_: object) -> None:
+    """After the last job, replace this process by a fresh one with the same pid: no supervisor is needed."""
+    if _restarting.is_set():
+        _end_process()
+
+
+def _end_process() -> None:
+    logging.shutdown()
+    if _restarting.is_set():
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - no shell is the point
+    os._exit(0)

@@ -1,4 +1,4 @@
-"""A suspect job is run in a process of its own: it was in hand when a worker died, and may be the cause."""
+"""Runs a suspect job in a process of its own: it was in hand when a worker died, and may be the cause."""
 
 import contextlib
 import logging
@@ -17,16 +17,17 @@ from evalq.store.jobs import Job
 log = logging.getLogger(__name__)
 
 # A process takes a second to start and a hundred megabytes: a whole fleet's lost jobs must not start at once.
-_few = threading.Semaphore(2)
-_AWAY = 75
-"""The child's exit code when it could not reach the database: nothing that the job did."""
+_few_at_once = threading.Semaphore(2)
+
+_DATABASE_AWAY = 75
+"""The child's exit code when it cannot reach the database, which is not the job's fault."""
 
 
-def run_alone(db: Database, job: Job) -> None:
-    """Have a suspect job run by a child; if it dies of it, that is counted and the others live."""
-    with _few:
+def run_isolated(db: Database, job: Job) -> None:
+    """Run a suspect job in a child process; if the child dies, count a loss, and the other jobs live."""
+    with _few_at_once:
         code = _run_child(job)
-    if code == _AWAY:
+    if code == _DATABASE_AWAY:
         raise Unreachable("the database was away from the job's own process")
     if code != 0:
         log.warning("run_id=%s case_id=%s: its process ended with code %s", job.run_id, job.case.id, code)
@@ -34,42 +35,37 @@ def run_alone(db: Database, job: Job) -> None:
 
 
 def _run_child(job: Job) -> int:
-    leash, hand = os.pipe()  # closed by the kernel however this process ends; the child then ends too
-    argv = [
-        sys.executable,
-        "-P",
-        str(Path(evalq.engines.die_with_parent.__file__)),
-        __name__,
-        str(job.id),
-        str(job.fence),
-    ]
+    script = evalq.engines.die_with_parent.__file__
+    # The kernel closes the pipe however this process ends; the child then ends too.
+    child_end, our_end = os.pipe()
     try:
         return subprocess.run(
-            argv,
-            env={**os.environ, "EVALQ_PARENT_PIPE_FD": str(leash)},
+            [sys.executable, "-P", script, __name__, str(job.id), str(job.fence)],
+            env={**os.environ, "EVALQ_PARENT_PIPE_FD": str(child_end)},
             stdin=subprocess.DEVNULL,
-            pass_fds=(leash,),
+            pass_fds=(child_end,),
             start_new_session=True,
             check=False,
         ).returncode
     finally:
-        os.close(leash)
-        os.close(hand)
+        os.close(child_end)
+        os.close(our_end)
 
 
 def main() -> None:
-    """Be the child: work on the job that the parent holds; out of memory, be the one that is killed."""
-    with contextlib.suppress(OSError):  # where there is no such file, the kernel chooses by itself
+    """Be the child: work on the job that the parent holds, as the first to be killed when memory runs out."""
+    with contextlib.suppress(OSError):  # without that file, the kernel chooses by itself
         Path("/proc/self/oom_score_adj").write_text("1000")
     from workers.connections import connections
     from workers.jobs import work
 
     try:
-        job = jobs.held(connections().db, int(sys.argv[1]), int(sys.argv[2]))
+        here = connections()
+        job = jobs.held(here.db, int(sys.argv[1]), int(sys.argv[2]))
         if job is not None:
-            work(job)
+            work(here, job)
     except Unreachable:
-        sys.exit(_AWAY)
+        sys.exit(_DATABASE_AWAY)
 
 
 if __name__ == "__main__":

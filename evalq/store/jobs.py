@@ -4,10 +4,14 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from evalq.definitions.evalset import EvalCase
+from evalq.errors import InputError
 from evalq.records import Completion, Grade, Outcome, ToolCall, Usage
 from evalq.store.database import Connection, Database, Row, known_version
 
@@ -38,8 +42,20 @@ class Job:
     task_sha: str
     grader_shas: Mapping[str, str]
     seed: int
-    case: EvalCase
+    case_body: str
     completion: Completion | None
+
+    @cached_property
+    def case(self) -> EvalCase:
+        """The case, parsed when the job is worked on: a case this worker cannot read fails that job alone."""
+        try:
+            return EvalCase.model_validate_json(self.case_body)
+        except ValidationError as exc:
+            fields = {".".join(map(str, error["loc"])) for error in exc.errors()}
+            # Only the places: the values are the user's, and this message reaches a log.
+            raise InputError(
+                f"this worker cannot read the case ({', '.join(sorted(fields))}); upgrade it"
+            ) from None
 
     @property
     def is_suspect(self) -> bool:
@@ -77,14 +93,13 @@ def held(db: Database, job_id: int, fence: int) -> Job | None:
 def _job(row: Row) -> Job:
     return Job(
         **{name: row[name] for name in _JOB_COLUMNS},
-        case=EvalCase.model_validate_json(row["case_body"]),
         completion=kept_completion(row) if row["kept_state"] else None,
     )
 
 
 _JOB_COLUMNS = (
     *("id", "run_id", "bakeoff_id", "sample", "gate", "stage", "fence", "attempt", "losses", "refill"),
-    *("judge", "provider", "judge_sha", "task_sha", "grader_shas", "seed", "ambiguous_repeats"),
+    *("judge", "provider", "judge_sha", "task_sha", "grader_shas", "seed", "ambiguous_repeats", "case_body"),
 )
 
 
