@@ -47,7 +47,7 @@ class CaseRun:
     def grade(self, completion: Completion) -> list[Grade]:
         """One grade per grader that works here, after those given elsewhere; none if there is no answer."""
         answer = self.to_grade(completion)
-        if not answer.is_answer:
+        if not answer.is_gradable:
             return []
         if self.leaves_code(completion):
             return grade_answer(answer, self)
@@ -58,7 +58,7 @@ class CaseRun:
 
     def leaves_code(self, completion: Completion) -> bool:
         """Whether a worker without keys still has code to run on the answer."""
-        if self._job.stage != "call" or not self.to_grade(completion).is_answer:
+        if self._job.stage != "call" or not self.to_grade(completion).is_gradable:
             return False
         return "sandbox" in stages(self.task, self._job.case)
 

@@ -93,7 +93,7 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
     context = CacheOnlyContext(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
     subject = AnswerToGrade(task, answer.case, answer.completion, run.judge)
-    now = grade_answer(subject, context) if subject.is_answer else []
+    now = grade_answer(subject, context) if subject.is_gradable else []
     outcome = db.row("job_outcome", job_id=answer.job_id)
     return Replay(
         bakeoff,

@@ -133,9 +133,9 @@ _SHOWN_CHARS = 120
 _DETAIL_CHARS = 500
 
 
-def mark_function_output(grader: FunctionOutput, subject: AnswerToGrade, context: GradingContext) -> Mark:
+def mark_function_output(grader: FunctionOutput, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """Passed when every test case did; the score is their share."""
-    return mark_code(grader.for_case(subject.expected), subject.answer, context.run)
+    return mark_code(grader.for_case(answer.expected), answer.text, context.run)
 
 
 def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> Mark:

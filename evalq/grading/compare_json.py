@@ -12,7 +12,8 @@ from evalq.definitions.graders.code import Comparator, FunctionCase
 from evalq.definitions.graders.values import is_number
 from evalq.definitions.json_queries import dotted_parts
 from evalq.definitions.template import MATCHERS, has_matcher, matcher_in, parts_of
-from evalq.grading.reading import Search, is_datetime, is_email, is_uuid
+from evalq.grading.reading import is_datetime, is_email, is_uuid
+from evalq.grading.search import TimedSearch
 
 Place = tuple[str, ...]
 
@@ -248,7 +249,7 @@ class _Comparison:
     """One walk through two values; all its patterns share one time limit."""
 
     options: StructureOptions
-    search: Search = field(default_factory=Search)
+    search: TimedSearch = field(default_factory=TimedSearch)
 
     def compare(self, expected: Any, actual: Any, place: Place) -> Iterator[JsonDifference]:
         """The differences at a place and below it."""
@@ -301,7 +302,7 @@ class _Comparison:
         if name is not None:
             return "" if _is_of(name, actual) else f"is no {name.removeprefix('any_').replace('_', ' ')}"
         if isinstance(expected, str) and isinstance(actual, str) and has_matcher(expected):
-            return "" if self.search.is_all(_pattern(expected), actual) else "does not match"
+            return "" if self.search.matches_all(_pattern(expected), actual) else "does not match"
         if _kind(expected) != _kind(actual):
             return f"is {_kind(actual)} instead of {_kind(expected)}"
         return "differs"

@@ -1,4 +1,4 @@
-"""The way from an answer to an outcome: every grader of the task and the case, then one decision."""
+"""From an answer to its outcome: run every grader of the task and the case, then decide once."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import GraderConfig
-from evalq.definitions.graders.model import PairwiseGrader
-from evalq.definitions.task import FINDINGS_RULE, TaskConfig
+from evalq.definitions.graders.model import ModelGrader, PairwiseGrader
+from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.checks.calls import (
     mark_cost,
@@ -50,7 +50,7 @@ from evalq.grading.scoring import MAX_FINDINGS, mark_by_model, mark_strictly, ve
 from evalq.records import Completion, Grade, Outcome, Prompt
 
 AnswerCheck = Callable[[Any, AnswerToGrade], Mark]
-"""Looks at nothing but the answer, the case and what the call took."""
+"""Marks by the answer, the case and what the call took; needs nothing else."""
 
 ContextGrader = Callable[[Any, AnswerToGrade, GradingContext], Mark]
 """Needs more than the answer: a grader model, the sandbox, or another judge's answer."""
@@ -105,112 +105,67 @@ CONTEXT_GRADERS: Mapping[str, ContextGrader] = {
     "verdict": mark_by_models,
 }
 
-
 Stage = Literal["call", "sandbox", "review"]
-"""Where a grader does its work: on the worker that asked, on one without keys, or with people."""
+"""Where a grader works: on the worker that asked the judge, on one without keys, or with people."""
 
-_STAGES: dict[str, Stage] = {"function_output": "sandbox", "human": "review"}
+_STAGES: Mapping[str, Stage] = {"function_output": "sandbox", "human": "review"}
 
 
 def named_graders(task: TaskConfig, case: EvalCase) -> list[tuple[str, GraderConfig]]:
-    """The graders of a task, then those of the case, each under a name of its own."""
+    """The graders of a task, then those of the case, each under a unique name."""
     seen: Counter[str] = Counter()
     named = []
     for grader in (*task.graders, *case.graders):
-        seen[grader.label] += 1
-        count = seen[grader.label]
-        named.append((grader.label if count == 1 else f"{grader.label}_{count}", grader))
+        name = grader.label
+        seen[name] += 1
+        if seen[name] > 1:
+            name = f"{name}_{seen[name]}"
+        named.append((name, grader))
     return named
 
 
 def stages(task: TaskConfig, case: EvalCase) -> set[Stage]:
-    """The places an answer to this case has to pass."""
-    return {_STAGES.get(grader.type, "call") for _, grader in named_graders(task, case)}
+    """The stages that an answer to this case passes through."""
+    return {_stage_of(grader) for _, grader in named_graders(task, case)}
 
 
-def grade_answer(subject: AnswerToGrade, context: GradingContext, *, stage: Stage = "call") -> list[Grade]:
-    """One grade per grader of this stage; one that cannot decide gives a grade without a verdict."""
-    is_first = stage == "call" and subject.task.scoring is not None
-    scored = [_scored(subject, context)] if is_first else []
-    return scored + [
-        _graded(name, grader, subject, context)
-        for name, grader in named_graders(subject.task, subject.case)
-        if _STAGES.get(grader.type, "call") == stage
-    ]
+def _stage_of(grader: GraderConfig) -> Stage:
+    return _STAGES.get(grader.type, "call")
 
 
-def ask_people(subject: AnswerToGrade) -> list[Grade]:
-    """The grades people are still to give."""
-    return [
-        Grade(name, None, None, "waits for review", grader.required, grader.weight, grader.type, pending=True)
-        for name, grader in named_graders(subject.task, subject.case)
-        if _STAGES.get(grader.type) == "review"
-    ]
+def grade_answer(answer: AnswerToGrade, context: GradingContext, *, stage: Stage = "call") -> list[Grade]:
+    """One grade per grader of this stage; a grader that cannot decide gives a grade without a verdict."""
+    grades = []
+    if stage == "call" and answer.task.scoring is not None:
+        grades.append(_grade_by_scoring(answer.task.scoring, answer, context))
+    for name, grader in named_graders(answer.task, answer.case):
+        if _stage_of(grader) == stage:
+            grades.append(_grade_by(name, grader, answer, context))
+    return grades
 
 
-def decide_outcome(subject: AnswerToGrade, grades: Sequence[Grade]) -> Outcome:
-    """Passed when every required grade passed and the weighted score suffices; an error is never a fail."""
-    completion = subject.completion
-    if not subject.is_answer:
-        return Outcome("errored", completion.state, f"the answer is {completion.state}")
-    return outcome_of(grades, threshold_of(subject.task, subject.case))
-
-
-def threshold_of(task: TaskConfig, case: EvalCase) -> float | None:
-    """The weighted score a case must reach: its own threshold, or the task's."""
-    return task.pass_threshold if case.pass_threshold is None else case.pass_threshold
-
-
-def outcome_of(grades: Sequence[Grade], threshold: float | None) -> Outcome:
-    """The outcome that follows from the grades, as soon as no missing one could change it.
-
-    A required grader that cannot decide makes an error, unless another one has failed the case already;
-    so does one that only weighs, if the threshold is reached or not depending on it.
-    """
-    if any(grade.passed is False and grade.required for grade in grades):
-        return Outcome("failed")
-    low, high = _score_bounds(grades)
-    if threshold is not None and high < threshold:
-        return Outcome("failed")
-    is_open = threshold is not None and low < threshold
-    missing = [grade for grade in grades if grade.passed is None and (grade.required or is_open)]
-    errors = [grade for grade in missing if not grade.pending]
-    if errors:
-        return Outcome("errored", "ungradable", errors[0].reason)
-    return Outcome("pending_review" if missing else "passed")
-
-
-def _score_bounds(grades: Sequence[Grade]) -> tuple[float, float]:
-    """The weighted score if every missing one were 0, and if it were 1."""
-    weight = sum(grade.weight for grade in grades)
-    if weight <= 0:
-        return 0.0, 0.0
-    known = sum(grade.weight * grade.score for grade in grades if grade.score is not None)
-    unknown = sum(grade.weight for grade in grades if grade.score is None)
-    # As precise as people write thresholds: 0.7 must be reached by 0.3 + 0.4.
-    return round(known / weight, 9), round((known + unknown) / weight, 9)
-
-
-def _scored(subject: AnswerToGrade, context: GradingContext) -> Grade:
-    """The mark of the task's scoring block."""
-    scoring = subject.task.scoring
-    assert scoring is not None
+def _grade_by_scoring(scoring: ScoringConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
+    """The grade by the task's scoring block."""
     try:
         if scoring.mode == "llm_judge":
-            passed, reason = mark_by_model(subject.task, subject.case, subject.answer, context)
+            passed, reason = mark_by_model(answer.task, answer.case, answer.text, context)
         else:
-            passed, reason = mark_strictly(scoring.pass_rule, subject.case, subject.answer)
+            passed, reason = mark_strictly(scoring.pass_rule, answer.case, answer.text)
     except UngradableAnswer as exc:
         return Grade(scoring.mode, None, None, str(exc), kind=scoring.mode)
     return Grade(scoring.mode, passed, float(passed), reason, kind=scoring.mode)
 
 
-def _graded(name: str, grader: GraderConfig, subject: AnswerToGrade, context: GradingContext) -> Grade:
+def _grade_by(name: str, grader: GraderConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
     try:
-        found = _look(grader, subject, context)
+        if grader.type in CHECKS:
+            found = CHECKS[grader.type](grader, answer)
+        else:
+            found = CONTEXT_GRADERS[grader.type](grader, answer, context)
     except UngradableAnswer as exc:
         return Grade(name, None, None, str(exc), grader.required, grader.weight, grader.type)
-    found = found.negated() if grader.negate else found
+    if grader.negate:
+        found = found.negated()
     return Grade(
         name,
         found.passed,
@@ -223,60 +178,102 @@ def _graded(name: str, grader: GraderConfig, subject: AnswerToGrade, context: Gr
     )
 
 
-def _look(grader: GraderConfig, subject: AnswerToGrade, context: GradingContext) -> Mark:
-    if grader.type in CHECKS:
-        return CHECKS[grader.type](grader, subject)
-    return CONTEXT_GRADERS[grader.type](grader, subject, context)
+def ask_people(answer: AnswerToGrade) -> list[Grade]:
+    """Pending grades, one for each grader that waits for people."""
+    return [
+        Grade(name, None, None, "waits for review", grader.required, grader.weight, grader.type, pending=True)
+        for name, grader in named_graders(answer.task, answer.case)
+        if _stage_of(grader) == "review"
+    ]
+
+
+def decide_outcome(answer: AnswerToGrade, grades: Sequence[Grade]) -> Outcome:
+    """Passed when every required grade passed and the weighted score suffices; an error is never a fail."""
+    if not answer.is_gradable:
+        state = answer.completion.state
+        return Outcome("errored", state, f"the answer is {state}")
+    return outcome_of(grades, threshold_of(answer.task, answer.case))
+
+
+def threshold_of(task: TaskConfig, case: EvalCase) -> float | None:
+    """The weighted score a case must reach: its own threshold, or the task's."""
+    return task.pass_threshold if case.pass_threshold is None else case.pass_threshold
+
+
+def outcome_of(grades: Sequence[Grade], threshold: float | None) -> Outcome:
+    """The outcome that follows from the grades, as soon as no missing grade could change it.
+
+    A required grader that cannot decide makes the outcome an error, unless another grader already failed
+    the case. A grader that is not required does so only if the threshold is reached or missed by its score.
+    """
+    if any(grade.required and grade.passed is False for grade in grades):
+        return Outcome("failed")
+    missing = [grade for grade in grades if grade.required and grade.passed is None]
+    if threshold is not None:
+        low, high = _score_bounds(grades)
+        if high < threshold:
+            return Outcome("failed")
+        if low < threshold:  # every missing score counts
+            missing = [grade for grade in grades if grade.passed is None]
+    for grade in missing:
+        if not grade.pending:
+            return Outcome("errored", "ungradable", grade.reason)
+    return Outcome("pending_review") if missing else Outcome("passed")
+
+
+def _score_bounds(grades: Sequence[Grade]) -> tuple[float, float]:
+    """The weighted score with 0 for every missing score, and with 1."""
+    total = sum(grade.weight for grade in grades)
+    if total <= 0:
+        return 0.0, 0.0
+    known = unknown = 0.0
+    for grade in grades:
+        if grade.score is None:
+            unknown += grade.weight
+        else:
+            known += grade.weight * grade.score
+    # Rounded to the precision people write thresholds in: 0.3 + 0.4 must reach 0.7.
+    return round(known / total, 9), round((known + unknown) / total, 9)
 
 
 def grader_models(task: TaskConfig, case: EvalCase) -> Iterator[str | None]:
-    """The grader models that may be asked about an answer to this case; None for the bake-off's own."""
+    """The grader models that an answer to this case may be sent to; None for the bake-off's own."""
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         yield task.scoring.judge_model
     for _, grader in named_graders(task, case):
-        yield from getattr(grader, "asked_models", ())
+        if isinstance(grader, ModelGrader):
+            yield from grader.asked_models
 
 
 @dataclass(frozen=True)
 class GraderCall:
-    """One prompt to a grader model (None: the bake-off's own), asked so often at most."""
+    """One prompt to a grader model (None: the bake-off's own), sent at most `at_most` times."""
 
     model: str | None
     prompt: Prompt
     at_most: int = 1
 
 
-def _to_models(grader: Any, subject: AnswerToGrade) -> list[GraderCall]:
-    """One question to each model of the panel."""
-    prompt = model_prompt(grader, subject)
-    return [GraderCall(model, prompt) for model in grader.asked_models]
-
-
-def _in_both_orders(grader: PairwiseGrader, subject: AnswerToGrade) -> list[GraderCall]:
-    """Two to each: the other answer is taken to be as long as this one, or is the reference."""
-    reference = subject.expected.get("answer")
-    other = subject.answer if grader.opponent or not isinstance(reference, str) else reference
-    prompts = pair_prompts(grader, subject, other)
-    return [GraderCall(model, prompt) for model in grader.asked_models for prompt in prompts]
-
-
-_CALLS_BY_TYPE: Mapping[str, Callable[[Any, AnswerToGrade], list[GraderCall]]] = {
-    "boolean": _to_models,
-    "categorical": _to_models,
-    "criteria": _to_models,
-    "pairwise": _in_both_orders,
-    "rubric": _to_models,
-    "verdict": _to_models,
-}
-"""By type of grader; a type that is not here asks no model."""
-
-
 def grader_calls(task: TaskConfig, case: EvalCase, graded_text: str) -> Iterator[GraderCall]:
-    """What grader models may be asked about an answer like this."""
+    """The calls that grading an answer like this may take: they bound what grading costs."""
     if task.scoring is not None and task.scoring.mode == "llm_judge":
         times = MAX_FINDINGS if task.scoring.pass_rule == FINDINGS_RULE else 1
         yield GraderCall(task.scoring.judge_model, verdict_prompt(task, case, graded_text), times)
-    subject = AnswerToGrade(task, case, Completion("answered", graded_text))
+    answer = AnswerToGrade(task, case, Completion("answered", graded_text))
     for _, grader in named_graders(task, case):
-        if grader.type in _CALLS_BY_TYPE:
-            yield from _CALLS_BY_TYPE[grader.type](grader, subject)
+        if isinstance(grader, ModelGrader):
+            prompts = _grader_prompts(grader, answer)
+            for model in grader.asked_models:
+                for prompt in prompts:
+                    yield GraderCall(model, prompt)
+
+
+def _grader_prompts(grader: ModelGrader, answer: AnswerToGrade) -> Sequence[Prompt]:
+    """The prompts that each model of the grader gets."""
+    if not isinstance(grader, PairwiseGrader):
+        return [model_prompt(grader, answer)]
+    reference = answer.expected.get("answer")
+    if grader.opponent is None and isinstance(reference, str):
+        return pair_prompts(grader, answer, reference)
+    # The opponent's answer is not known yet: assume it is as long as this one.
+    return pair_prompts(grader, answer, answer.text)

@@ -1,6 +1,7 @@
-"""What a grader is given and what it gives back: the subject, the context it works at, and its mark."""
+"""What a grader gets and returns: the answer to grade, the context it may use, and its mark."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -11,10 +12,12 @@ from evalq.records import Completion, Prompt
 
 Read = TypeVar("Read")
 
+MAX_QUOTED = 5
+
 
 @dataclass(frozen=True)
 class AnswerToGrade:
-    """One answer under grading: whose it is, which case it is for, and what the call took."""
+    """One judge's answer to one case, with what the call took."""
 
     task: TaskConfig
     case: EvalCase
@@ -22,27 +25,27 @@ class AnswerToGrade:
     judge: str = ""
 
     @property
-    def answer(self) -> str:
-        """What the judge said."""
+    def text(self) -> str:
+        """The text of the answer."""
         return self.completion.text
 
     @property
-    def is_answer(self) -> bool:
-        """True for what a grader may mark: silence too, where the case expects exactly that."""
+    def is_gradable(self) -> bool:
+        """True for an answer a grader may mark, including silence where the case expects just that."""
         is_wanted_silence = self.completion.state == "empty" and self.expected.get("answer") == ""
         return self.completion.is_answer or is_wanted_silence
 
     @property
     def expected(self) -> Mapping[str, Any]:
-        """What the case expects; empty when it says nothing."""
+        """What the case expects; empty when it expects nothing."""
         return self.case.expected or {}
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A grader's finding: passed or not, a score from 0 to 1 that agrees with it, and why.
+    """What one grader decides: passed or not, a score from 0 to 1 that agrees with it, and why.
 
-    `details` is what reports show beyond the reason, as JSON has it.
+    `details` is JSON that reports show beyond the reason.
     """
 
     passed: bool
@@ -51,30 +54,47 @@ class Mark:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def negated(self) -> "Mark":
-        """The mark turned round."""
+        """The opposite mark."""
         return Mark(not self.passed, 1 - self.score, f"not: {self.reason}", self.details)
 
 
 def mark(passed: bool, reason: str, **details: Any) -> Mark:
-    """A mark that is all or nothing."""
+    """A mark with score 1 or 0."""
     return Mark(passed, float(passed), reason, details)
 
 
+def quote(value: Any, width: int = 80) -> str:
+    """A value as a reason quotes it, cut to about `width` characters."""
+    if isinstance(value, str):
+        text = repr(value[: width + 1])
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def quote_first(values: Sequence[Any]) -> str:
+    """The first few of several values, and how many more there are."""
+    names = ", ".join(quote(value, 40) for value in values[:MAX_QUOTED])
+    if len(values) <= MAX_QUOTED:
+        return names
+    return f"{names} and {len(values) - MAX_QUOTED} more"
+
+
 class GradingContext(Protocol):
-    """What graders may use beyond the answer; whoever has answers graded provides it."""
+    """What graders may use beyond the answer; the caller of the graders provides it."""
 
     def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
-        """Put a prompt to a grader model (None: the bake-off's own) and read its reply.
+        """Send a prompt to a grader model (None: the bake-off's own) and read its reply.
 
-        `read` raises UngradableAnswer for a reply that is not in the agreed form; so does this when there
-        is no reply.
+        `read` raises UngradableAnswer for a reply in another form than asked for; `consult` raises it when
+        there is no reply.
         """
         ...
 
     def run(self, program: Program) -> ProgramRun:
-        """Run code in the sandbox; UngradableAnswer when that could not be set up."""
+        """Run code in the sandbox; raise UngradableAnswer if the sandbox cannot start."""
         ...
 
     def answer_of(self, judge: str) -> str:
-        """What another judge of the bake-off said to the same case; UngradableAnswer if it said nothing."""
+        """Another judge's answer to the same case; raise UngradableAnswer if it has none."""
         ...

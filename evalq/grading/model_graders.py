@@ -150,27 +150,27 @@ class ModelGraderSpec:
     choices: Callable[[Any], tuple[str, ...]] | None = None
 
 
-def mark_by_models(grader: Any, subject: AnswerToGrade, context: GradingContext) -> Mark:
+def mark_by_models(grader: Any, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """The mark of the grader's model or panel."""
-    refuse_unfit(subject.answer)
+    refuse_unfit(answer.text)
     examiner = _SPECS[grader.type]
-    prompt, read = model_prompt(grader, subject), examiner.brief(grader).form.read
+    prompt, read = model_prompt(grader, answer), examiner.brief(grader).form.read
     members = hear(
         grader.asked_models, lambda model: examiner.weigh(grader, context.consult(model, prompt, read))
     )
     return decide(members, grader.panel, examiner.passes and examiner.passes(grader))
 
 
-def model_prompt(grader: Any, subject: AnswerToGrade) -> Prompt:
+def model_prompt(grader: Any, answer: AnswerToGrade) -> Prompt:
     """What the grader's models are asked about an answer."""
     examiner = _SPECS[grader.type]
-    answer = ShownText("answer", "The answer to grade", subject.answer, "answer")
-    prompt = grader_prompt(grader, subject, examiner.brief(grader), [answer])
+    shown = ShownText("answer", "The answer to grade", answer.text, "answer")
+    prompt = grader_prompt(grader, answer, examiner.brief(grader), [shown])
     choices = examiner.choices(grader) if examiner.choices else ()
     scale = (grader.low, grader.high) if hasattr(grader, "range") else prompt.about.scale
     return replace(
         prompt,
-        about=replace(prompt.about, graded_text=subject.answer, choices=choices, scale=scale),
+        about=replace(prompt.about, graded_text=answer.text, choices=choices, scale=scale),
     )
 
 

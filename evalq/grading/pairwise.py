@@ -15,15 +15,15 @@ _FORM = preference_form()
 _SCORES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
-def mark_pairwise(grader: PairwiseGrader, subject: AnswerToGrade, context: GradingContext) -> Mark:
+def mark_pairwise(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """Won, lost or tied against the other answer, by the grader's model or panel."""
-    if grader.opponent is not None and grader.opponent == subject.judge:
+    if grader.opponent is not None and grader.opponent == answer.judge:
         passed = grader.passes(_SCORES["tie"])
-        return Mark(passed, _SCORES["tie"], f"tie: {subject.judge} is the one compared with")
-    other = _other_answer(grader, subject, context)
-    for text in (subject.answer, other):
+        return Mark(passed, _SCORES["tie"], f"tie: {answer.judge} is the one compared with")
+    other = _other_answer(grader, answer, context)
+    for text in (answer.text, other):
         refuse_unfit(text)
-    prompts = pair_prompts(grader, subject, other)
+    prompts = pair_prompts(grader, answer, other)
 
     def ask(model: str | None) -> GraderOpinion:
         straight, swapped = (context.consult(model, prompt, _FORM.read) for prompt in prompts)
@@ -32,21 +32,21 @@ def mark_pairwise(grader: PairwiseGrader, subject: AnswerToGrade, context: Gradi
     return decide(hear(grader.asked_models, ask), grader.panel, grader.passes)
 
 
-def pair_prompts(grader: PairwiseGrader, subject: AnswerToGrade, other: str) -> tuple[Prompt, Prompt]:
+def pair_prompts(grader: PairwiseGrader, answer: AnswerToGrade, other: str) -> tuple[Prompt, Prompt]:
     """The answer as A against the other as B, and the other way round."""
-    return _prompt(grader, subject, subject.answer, other), _prompt(grader, subject, other, subject.answer)
+    return _prompt(grader, answer, answer.text, other), _prompt(grader, answer, other, answer.text)
 
 
-def _other_answer(grader: PairwiseGrader, subject: AnswerToGrade, context: GradingContext) -> str:
+def _other_answer(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> str:
     if grader.opponent is not None:
         return context.answer_of(grader.opponent)
-    reference = subject.expected.get("answer")
+    reference = answer.expected.get("answer")
     if not isinstance(reference, str) or not reference.strip():
         raise UngradableAnswer("the case has no expected.answer to compare with")
     return reference
 
 
-def _prompt(grader: PairwiseGrader, subject: AnswerToGrade, first: str, second: str) -> Prompt:
+def _prompt(grader: PairwiseGrader, answer: AnswerToGrade, first: str, second: str) -> Prompt:
     answers = [
         ShownText("answer-a", "Answer A", first, "answer_a"),
         ShownText("answer-b", "Answer B", second, "answer_b"),
@@ -59,8 +59,8 @@ def _prompt(grader: PairwiseGrader, subject: AnswerToGrade, first: str, second: 
         examples_text([_example(one) for one in grader.examples]),
         shows_reference=grader.opponent is not None,
     )
-    prompt = grader_prompt(grader, subject, brief, answers)
-    return replace(prompt, about=replace(prompt.about, graded_text=subject.answer, choices=(first, second)))
+    prompt = grader_prompt(grader, answer, brief, answers)
+    return replace(prompt, about=replace(prompt.about, graded_text=answer.text, choices=(first, second)))
 
 
 def _opinion(grader: PairwiseGrader, straight: GraderReply[str], swapped: GraderReply[str]) -> GraderOpinion:

@@ -98,16 +98,16 @@ class GraderBrief:
 
 
 def grader_prompt(
-    grader: ModelGrader, subject: AnswerToGrade, brief: GraderBrief, answers: Sequence[ShownText]
+    grader: ModelGrader, answer: AnswerToGrade, brief: GraderBrief, answers: Sequence[ShownText]
 ) -> Prompt:
     """A prompt on these answers, the same every time: everything it is made of is in its arguments."""
-    question, reference = question_text(subject), reference_text(subject)
+    question, reference = question_text(answer), reference_text(answer)
     nonce = nonce_of(
-        *(subject.task.name, subject.case.id, subject.case.inputs, question, reference),
+        *(answer.task.name, answer.case.id, answer.case.inputs, question, reference),
         *(brief.instructions, brief.form.demand, [shown.text for shown in answers]),
     )
     placed = _placed(answers, nonce)
-    values = {"question": question, **subject.case.inputs, "expected": reference, **placed}
+    values = {"question": question, **answer.case.inputs, "expected": reference, **placed}
     told = replace(brief, rubric=render_rubric(brief.rubric, values)).instructions
     if not placed.keys().isdisjoint(rubric_names(brief.rubric)):  # it shows the answer where it wants it
         parts = [notice(nonce), told]
@@ -121,21 +121,21 @@ def grader_prompt(
         max_tokens=grader.max_tokens,
         temperature=grader.temperature,
         reply_schema=brief.form.schema,
-        about=replace(describe_case(subject.task, subject.case), reply_form=brief.form.name),
+        about=replace(describe_case(answer.task, answer.case), reply_form=brief.form.name),
     )
 
 
-def question_text(subject: AnswerToGrade) -> str:
+def question_text(answer: AnswerToGrade) -> str:
     """What the judge was asked: its instructions and the conversation, the last word alone if that is all."""
-    asked = answer_prompt(subject.task, subject.case)
+    asked = answer_prompt(answer.task, answer.case)
     turns = [f"[{turn.role}]\n{turn.text}" for turn in asked.turns]
     system = [f"[instructions]\n{asked.system}"] if asked.system.strip() else []
     return "\n\n".join([*system, *turns, f"[user]\n{asked.user}"]) if turns or system else asked.user
 
 
-def reference_text(subject: AnswerToGrade) -> str:
+def reference_text(answer: AnswerToGrade) -> str:
     """What the case expects: the answer itself where nothing else is said, JSON otherwise; "" for nothing."""
-    expected = subject.expected
+    expected = answer.expected
     if set(expected) == {"answer"} and isinstance(expected["answer"], str):
         return expected["answer"]
     return json.dumps(expected, ensure_ascii=False) if expected else ""

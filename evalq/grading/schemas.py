@@ -12,7 +12,9 @@ from jsonschema.validators import extend
 
 from evalq.definitions.json_queries import Schema, registry_of, undialected
 from evalq.errors import UngradableAnswer
-from evalq.grading.reading import FORMATS, Search, shown
+from evalq.grading.grader import quote
+from evalq.grading.reading import FORMATS
+from evalq.grading.search import TimedSearch
 
 TIME_LIMIT_S = 1.5
 """Of processor time: enough for a megabyte of JSON and an ordinary schema."""
@@ -40,7 +42,7 @@ class Validator(Protocol):
 Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
 
 
-def misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
+def find_misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
     """Where a JSON value does not fit the schema, and why; None when it does."""
     plain = undialected(schema)
     validator = _bounded_validator()(plain, registry=registry_of(plain), format_checker=_Allowance())
@@ -59,7 +61,7 @@ class _Allowance(FormatChecker):
 
     def __init__(self) -> None:
         super().__init__(formats=())
-        self.search = Search()
+        self.search = TimedSearch()
         self._steps = 0
         self._end_s = time.thread_time() + TIME_LIMIT_S
 
@@ -72,7 +74,7 @@ class _Allowance(FormatChecker):
     def check(self, instance: object, format: str) -> None:  # noqa: A002 - the library's name for it
         """The formats that are asserted, of texts alone."""
         if isinstance(instance, str) and format in FORMATS and not FORMATS[format](instance):
-            raise FormatError(f"{shown(instance)} is no {format}")
+            raise FormatError(f"{quote(instance)} is no {format}")
 
 
 def _allowance(validator: Validator) -> _Allowance:
@@ -84,7 +86,7 @@ def _allowance(validator: Validator) -> _Allowance:
 def _pattern(validator: Validator, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
     del schema
     if isinstance(instance, str) and _allowance(validator).search.find(pattern, instance) is None:
-        yield ValidationError(f"{shown(instance)} does not match {pattern!r}")
+        yield ValidationError(f"{quote(instance)} does not match {pattern!r}")
 
 
 def _pattern_properties(
@@ -106,7 +108,7 @@ def _additional_properties(
         if key in named or any(search.find(pattern, key) is not None for pattern in patterns):
             continue
         if rest is False:
-            yield ValidationError(f"{shown(key)} is not among the properties")
+            yield ValidationError(f"{quote(key)} is not among the properties")
         else:
             yield from validator.descend(instance[key], rest, path=key)
 

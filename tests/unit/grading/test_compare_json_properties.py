@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalq.definitions.regexes import compiled
-from evalq.grading.checks.text import edit_distance, similarity
+from evalq.grading.checks.text import edit_distance
 from evalq.grading.compare_json import StructureOptions, differences, numeric_differences
 
 TEXT = st.text(max_size=40)
@@ -61,7 +61,6 @@ def test_edit_distance_is_a_distance(one: str, other: str, third: str) -> None:
     assert (distance == 0) == (one == other)
     assert edit_distance(one, third) <= distance + edit_distance(other, third)
     assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
-    assert 0 <= similarity(one, other) <= 1
 
 
 @given(TEXT, TEXT)

@@ -169,5 +169,5 @@ def test_silence_is_an_answer_where_exactly_that_is_expected(context) -> None:
             }
         )
         silent = AnswerToGrade(plain, case, Completion("empty", ""))
-        grades = grade_answer(silent, context()) if silent.is_answer else []
+        grades = grade_answer(silent, context()) if silent.is_gradable else []
         assert decide_outcome(silent, grades).verdict == verdict
