@@ -17,7 +17,7 @@ GRADED = ("passed", "failed")
 
 
 @dataclass(frozen=True)
-class Question:
+class CaseFilter:
     """What the user wants to see."""
 
     show: Filter = "all"
@@ -26,7 +26,7 @@ class Question:
     limit: int = 50
 
 
-def find_cases(db: Database, result: BakeOffResult, question: Question) -> tuple[list[CaseView], int]:
+def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tuple[list[CaseView], int]:
     """The cases asked for, at most `limit`, and how many there are."""
     rows = [
         row for row in db.rows("inspected_cases", bakeoff_id=result.id) if _is_wanted(row, result, question)
@@ -52,7 +52,7 @@ def require_judge(result: BakeOffResult, judge: str | None) -> None:
         )
 
 
-def _is_wanted(row: Row, result: BakeOffResult, question: Question) -> bool:
+def _is_wanted(row: Row, result: BakeOffResult, question: CaseFilter) -> bool:
     if question.case_id and row["case_id"] != question.case_id:
         return False
     verdicts = list(zip(row["judges"], row["verdicts"], strict=True))

@@ -29,7 +29,7 @@ _SMALLEST_SHARE = Decimal("0.000001")
 
 
 @dataclass(frozen=True)
-class Entry:
+class PortfolioTask:
     """One task of several: as it was asked for, and as it was priced."""
 
     request: Request
@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Ended:
+class PortfolioRun:
     """What was run, what was not, and how it ended: 4 at the cap, 3 partial, 0 fine."""
 
     result: PortfolioResult
@@ -75,12 +75,12 @@ def split(amount: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
 
 def run_in_turn(
     session: Session,
-    entries: Sequence[Entry],
+    entries: Sequence[PortfolioTask],
     *,
     cap_usd: Decimal,
     root: Path,
     watch: Callable[[int], BakeOffResult | None],
-) -> Ended:
+) -> PortfolioRun:
     """Run one bake-off after the other, each with what the ones before have left of the cap.
 
     `watch` follows one to its end; None from it, or an end that leaves it open, and the rest is not started.
@@ -97,7 +97,7 @@ def run_in_turn(
             break
     result = _result(session.db, ids, entries, cap_usd)
     worst = max((exit_code(each) for each in result.bakeoffs), default=0)
-    return Ended(result, max(worst, 4 if is_capped else 3 if result.not_started else 0))
+    return PortfolioRun(result, max(worst, 4 if is_capped else 3 if result.not_started else 0))
 
 
 def read_portfolio(db: Database, ids: Sequence[int]) -> PortfolioResult:
@@ -105,7 +105,7 @@ def read_portfolio(db: Database, ids: Sequence[int]) -> PortfolioResult:
     return _result(db, ids, (), None)
 
 
-def next_commands(results: Sequence[BakeOffResult], entries: Sequence[Entry]) -> list[str]:
+def next_commands(results: Sequence[BakeOffResult], entries: Sequence[PortfolioTask]) -> list[str]:
     """First what is open, then what was not started, then all of them together."""
     rest = entries[len(results) :]
     kept, for_rest = _caps_to_go_on(results[-1], entries) if results and rest else (None, None)
@@ -118,7 +118,7 @@ def next_commands(results: Sequence[BakeOffResult], entries: Sequence[Entry]) ->
 
 
 def _result(
-    db: Database, ids: Sequence[int], entries: Sequence[Entry], cap_usd: Decimal | None
+    db: Database, ids: Sequence[int], entries: Sequence[PortfolioTask], cap_usd: Decimal | None
 ) -> PortfolioResult:
     results = tuple(result_of(db, each) for each in ids)
     unpriced = {judge for each in ids for judge in _unpriced(db, each)}
@@ -140,7 +140,7 @@ def _unpriced(db: Database, bakeoff_id: int) -> list[str]:
     return [row["judge"] for row in rows if not is_priced(snapshots.judge(row["judge_sha"]))]
 
 
-def _warnings(results: Sequence[BakeOffResult], rest: Sequence[Entry]) -> list[str]:
+def _warnings(results: Sequence[BakeOffResult], rest: Sequence[PortfolioTask]) -> list[str]:
     found = [
         f"{result.task}: {result.n_done} of {result.n_jobs} jobs ended, {result.state}; interim numbers"
         for result in results
@@ -158,7 +158,9 @@ def _resume(result: BakeOffResult, kept: Decimal | None) -> str:
     return f"evalq resume {result.id}" + ("" if cap_usd is None else f" --max-cost-usd {plain(cap_usd)}")
 
 
-def _caps_to_go_on(last: BakeOffResult, entries: Sequence[Entry]) -> tuple[Decimal | None, Decimal | None]:
+def _caps_to_go_on(
+    last: BakeOffResult, entries: Sequence[PortfolioTask]
+) -> tuple[Decimal | None, Decimal | None]:
     """The caps under which a paused bake-off and those not started go on, together no more than it has left.
 
     They share as their projections stand. None for both when it is not paused: nothing is left to share.
@@ -172,7 +174,7 @@ def _caps_to_go_on(last: BakeOffResult, entries: Sequence[Entry]) -> tuple[Decim
     return last.spent_usd + own, others
 
 
-def _bake_off(rest: Sequence[Entry], cap_usd: Decimal | None) -> str:
+def _bake_off(rest: Sequence[PortfolioTask], cap_usd: Decimal | None) -> str:
     """The command that runs tasks as these were to be run."""
     like = rest[0].request
     sets = ",".join(f"{entry.plan.task.name}={entry.request.eval_set}" for entry in rest)

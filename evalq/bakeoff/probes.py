@@ -102,7 +102,7 @@ def _smoke(judge: str, row: Row, pause_reason: str | None, gate: Gate | None) ->
 
 
 @dataclass(frozen=True)
-class Errand:
+class ModelQuery:
     """What is asked, case by case, and of whom; the run type says what for."""
 
     run_type: str
@@ -114,7 +114,7 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Reply:
+class QueryReply:
     """What came back for one case: its text, or why there is none."""
 
     text: str | None
@@ -122,53 +122,53 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Replies:
-    """What an errand came to; `is_kept` when the same was asked before, and nothing spent again."""
+class QueryReplies:
+    """What a query came to; `is_kept` when the same was asked before, and nothing spent again."""
 
     bakeoff_id: int
     judge: str
     state: str
     spent_usd: Decimal
     is_kept: bool
-    by_case: Mapping[str, Reply]
+    by_case: Mapping[str, QueryReply]
 
 
-def plan_errand(errand: Errand, settings: Settings) -> Plan:
+def plan_query(query: ModelQuery, settings: Settings) -> Plan:
     """Who is asked, and what it may cost; nothing is touched."""
-    judges = pick([errand.judge], catalogue(settings.judges))
-    if not errand.allow_unpriced:
+    judges = pick([query.judge], catalogue(settings.judges))
+    if not query.allow_unpriced:
         refuse_unpriced(judges)
-    return make_plan(errand.task, errand.evalset, judges, seed=errand.seed)
+    return make_plan(query.task, query.evalset, judges, seed=query.seed)
 
 
-def run_errand(
-    errand: Errand,
+def run_query(
+    query: ModelQuery,
     settings: Settings,
     root: Path,
     *,
     cap_usd: Decimal,
     is_interrupted: Callable[[], bool] = is_never_interrupted,
-) -> Replies:
+) -> QueryReplies:
     """Ask, metered and capped like any bake-off; or read what was answered when the same was asked before.
 
     So what was reviewed is what is written, and is paid for once. Interrupted, it is paused.
     """
-    plan = plan_errand(errand, settings)
+    plan = plan_query(query, settings)
     refuse_over_cap(plan, cap_usd)
     with open_session(settings, fleet=True) as session:
-        known = _asked_before(session, errand, plan)
+        known = _asked_before(session, query, plan)
         if known is not None:
             return _replies(session, known, plan, is_kept=True)
         bakeoff_id = run_to_end(
-            session, plan, cap_usd=cap_usd, root=root, run_type=errand.run_type, is_interrupted=is_interrupted
+            session, plan, cap_usd=cap_usd, root=root, run_type=query.run_type, is_interrupted=is_interrupted
         )
         return _replies(session, bakeoff_id, plan, is_kept=False)
 
 
-def _asked_before(session: Session, errand: Errand, plan: Plan) -> int | None:
+def _asked_before(session: Session, query: ModelQuery, plan: Plan) -> int | None:
     row = session.db.row(
         "asked_before",
-        run_type=errand.run_type,
+        run_type=query.run_type,
         task_sha=task_sha(plan.task),
         eval_set_sha=evalset_sha(plan.evalset),
         seed=plan.seed,
@@ -177,19 +177,19 @@ def _asked_before(session: Session, errand: Errand, plan: Plan) -> int | None:
     return int(row["id"]) if row else None
 
 
-def _replies(session: Session, bakeoff_id: int, plan: Plan, *, is_kept: bool) -> Replies:
+def _replies(session: Session, bakeoff_id: int, plan: Plan, *, is_kept: bool) -> QueryReplies:
     bakeoff = bakeoffs.get(session.db, bakeoff_id)
     (run,) = bakeoffs.runs(session.db, bakeoff_id)
     case_ids = [case.id for case in plan.evalset.cases]
     rows = session.db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=case_ids)
-    by_case = dict.fromkeys(case_ids, Reply(None, run.pause_reason or "not asked"))
+    by_case = dict.fromkeys(case_ids, QueryReply(None, run.pause_reason or "not asked"))
     by_case |= {row["case_id"]: _reply(row) for row in rows}
     spent_usd = Decimal(0) if is_kept else bakeoff.spent_usd
-    return Replies(bakeoff_id, run.judge, bakeoff.state, spent_usd, is_kept, by_case)
+    return QueryReplies(bakeoff_id, run.judge, bakeoff.state, spent_usd, is_kept, by_case)
 
 
-def _reply(row: Row) -> Reply:
+def _reply(row: Row) -> QueryReply:
     if row["completion_state"] == "answered":
-        return Reply(row["answer"])
+        return QueryReply(row["answer"])
     state = f"the answer is {row['completion_state']}" if row["completion_state"] else row["message"]
-    return Reply(None, state or "no answer")
+    return QueryReply(None, state or "no answer")

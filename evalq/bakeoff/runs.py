@@ -25,7 +25,7 @@ _HOW_TO_NAME = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedRun:
     """A run that was named."""
 
     bakeoff: BakeOffRow
@@ -39,9 +39,9 @@ class Entry:
         return f"run {self.run.id} ({self.run.judge})"
 
 
-def find_runs(db: Database, names: Sequence[str]) -> list[Entry]:
+def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
     """The runs meant, in the order named; every name that means none is reported."""
-    found: list[Entry] = []
+    found: list[NamedRun] = []
     problems: list[Problem] = []
     for name in names:
         try:
@@ -53,11 +53,11 @@ def find_runs(db: Database, names: Sequence[str]) -> list[Entry]:
     return found
 
 
-def agreement_of(db: Database, entries: Sequence[Entry], task: str) -> list[Agreement]:
+def agreement_of(db: Database, entries: Sequence[NamedRun], task: str) -> list[Agreement]:
     """The agreement of every two runs of a task on one evalset, and keep it in eval_kappa."""
     _require_comparable(entries, task)
     cases = dict.fromkeys(row.case_id for entry in entries for row in entry.outcomes)
-    names = labels(entries)
+    names = label_runs(entries)
     vectors = {name: votes(shares(entry.outcomes, cases)) for name, entry in zip(names, entries, strict=True)}
     vendors = {name: entry.run.vendor for name, entry in zip(names, entries, strict=True)}
     judges = {name: entry.run.judge for name, entry in zip(names, entries, strict=True)}
@@ -68,7 +68,7 @@ def agreement_of(db: Database, entries: Sequence[Entry], task: str) -> list[Agre
     return pairs
 
 
-def labels(entries: Sequence[Entry]) -> list[str]:
+def label_runs(entries: Sequence[NamedRun]) -> list[str]:
     """The judges' names, with the run where one stands for two."""
     judges = [entry.run.judge for entry in entries]
     return [
@@ -77,7 +77,7 @@ def labels(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def change_between(db: Database, before: Entry, after: Entry, *, margin: float) -> Change:
+def change_between(db: Database, before: NamedRun, after: NamedRun, *, margin: float) -> Change:
     """What changed from one run to the other."""
     if before.bakeoff.task_name != after.bakeoff.task_name:
         raise InputError(
@@ -113,7 +113,7 @@ def past_runs(db: Database, task: str) -> list[PastRun]:
     ]
 
 
-def _find_run(db: Database, name: str) -> Entry:
+def _find_run(db: Database, name: str) -> NamedRun:
     bakeoff, colon, judge = name.partition(":")
     if colon:
         return _entry(db, *_run_of_judge(db, bakeoff, judge))
@@ -133,13 +133,13 @@ def _run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, int]:
     return bakeoff_id, runs[judge]
 
 
-def _entry(db: Database, bakeoff_id: int, run_id: int) -> Entry:
+def _entry(db: Database, bakeoff_id: int, run_id: int) -> NamedRun:
     bakeoff, facts = bakeoffs.get(db, bakeoff_id), evidence(db, bakeoff_id, run_id=run_id)
     run = next(run for run in bakeoffs.runs(db, bakeoff_id) if run.id == run_id)
-    return Entry(bakeoff, run, summarise_run(bakeoff, run, facts.outcomes, facts), facts.outcomes)
+    return NamedRun(bakeoff, run, summarise_run(bakeoff, run, facts.outcomes, facts), facts.outcomes)
 
 
-def _require_comparable(entries: Sequence[Entry], task: str) -> None:
+def _require_comparable(entries: Sequence[NamedRun], task: str) -> None:
     """One task, one version of one evalset, every run at its end and each named once."""
     problems = [problem for entry in entries for problem in _problems(entry, entries[0], task)]
     times = Counter(entry.run.id for entry in entries)
@@ -152,7 +152,7 @@ def _require_comparable(entries: Sequence[Entry], task: str) -> None:
         raise InputError(*dict.fromkeys(problems))
 
 
-def _problems(entry: Entry, first: Entry, task: str) -> Iterator[Problem]:
+def _problems(entry: NamedRun, first: NamedRun, task: str) -> Iterator[Problem]:
     bakeoff = entry.bakeoff
     if bakeoff.task_name != task:
         yield Problem(f"{entry.name} is of task {bakeoff.task_name!r}, not {task!r}", "leave it out")
@@ -162,7 +162,7 @@ def _problems(entry: Entry, first: Entry, task: str) -> Iterator[Problem]:
         yield Problem(f"{entry.name} has not concluded", f"see evalq inspect {bakeoff.id}")
 
 
-def _set(entry: Entry) -> str:
+def _set(entry: NamedRun) -> str:
     """The evalset and which version: its name alone does not tell."""
     return f"{entry.bakeoff.eval_set_name} ({entry.bakeoff.eval_set_sha[:8]})"
 
@@ -172,14 +172,14 @@ def _marked(pair: Agreement, judges: Mapping[str, str]) -> Agreement:
     return replace(pair, flag="same_judge") if judges[pair.a] == judges[pair.b] else pair
 
 
-def _side(db: Database, entry: Entry) -> Side:
+def _side(db: Database, entry: NamedRun) -> Side:
     rows = db.rows("case_contents", eval_set_sha=entry.bakeoff.eval_set_sha)
     contents = {row["case_id"]: row["content"] for row in rows}
     bakeoff = entry.bakeoff
     return Side(bakeoff.id, bakeoff.eval_set_name, bakeoff.samples, entry.result, entry.outcomes, contents)
 
 
-def _warnings(before: Entry, after: Entry) -> Iterator[str]:
+def _warnings(before: NamedRun, after: NamedRun) -> Iterator[str]:
     """What else differs between the two, so that the judge need not be the reason."""
     then, now = before.bakeoff, after.bakeoff
     if then.task_sha != now.task_sha:

@@ -1,4 +1,4 @@
-"""Drafts on their way: what is asked for whom, the model's answers as an errand, the file of drafts."""
+"""Drafts on their way: what is asked for whom, the query to the model, the file of drafts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.bakeoff.holdout.guard import is_holdout, refuse_reading, refuse_writing
-from evalq.bakeoff.probes import Errand, Replies
+from evalq.bakeoff.probes import ModelQuery, QueryReplies
 from evalq.cases.draft_prompt import (
     DraftCall,
     Stratum,
@@ -105,7 +105,7 @@ class Drafted:
     evalset: EvalSet
     questions: tuple[DraftCall, ...]
     drafts: Drafts
-    replies: Replies
+    replies: QueryReplies
 
     @property
     def n_asked(self) -> int:
@@ -178,11 +178,11 @@ class DraftPlan:
     examples: tuple[EvalCase, ...]
     questions: tuple[DraftCall, ...]
 
-    def errand(self) -> Errand:
+    def query(self) -> ModelQuery:
         """The questions, for the fleet."""
         order = self.order
         asked = drafting_set(self.task, self.path.stem, self.questions, self.examples, seed=order.seed)
-        return Errand(
+        return ModelQuery(
             RUN_TYPE, drafting_task(self.task), asked, order.judge, order.seed, order.allow_unpriced
         )
 
@@ -200,7 +200,7 @@ def plan_drafts(order: DraftOptions, root: Path) -> DraftPlan:
     return DraftPlan(order, task, path, existing, tuple(examples), tuple(questions))
 
 
-def collect_drafts(brief: DraftPlan, replies: Replies) -> Drafted:
+def collect_drafts(brief: DraftPlan, replies: QueryReplies) -> Drafted:
     """The cases a model drafted, those of the set before them."""
     before = brief.existing.cases if brief.existing else []
     known = [*before, *brief.examples]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evalq.bakeoff.probes import Reply
+from evalq.bakeoff.probes import QueryReply
 from evalq.cases.draft_prompt import DraftCall
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet
@@ -41,7 +41,7 @@ class Drafts:
 def read_drafts(
     task: TaskConfig,
     questions: Sequence[DraftCall],
-    replies: Mapping[str, Reply],
+    replies: Mapping[str, QueryReply],
     *,
     known: Iterable[EvalCase] = (),
 ) -> Drafts:
@@ -61,7 +61,7 @@ def read_drafts(
     return Drafts(tuple(cases), tuple(dropped))
 
 
-def _entries(task: TaskConfig, question: DraftCall, reply: Reply) -> Iterator[EvalCase | str]:
+def _entries(task: TaskConfig, question: DraftCall, reply: QueryReply) -> Iterator[EvalCase | str]:
     """Each case of a reply, or why it is none."""
     listed = _listed(reply)
     if isinstance(listed, str):
@@ -75,7 +75,7 @@ def _entries(task: TaskConfig, question: DraftCall, reply: Reply) -> Iterator[Ev
         yield f"{question.n - len(listed)} fewer than asked for"
 
 
-def _listed(reply: Reply) -> list[Any] | str:
+def _listed(reply: QueryReply) -> list[Any] | str:
     if reply.text is None:
         return reply.fault
     body = reply.text.strip()

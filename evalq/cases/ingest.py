@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from evalq.bakeoff.holdout.guard import refuse_writing
-from evalq.bakeoff.probes import Errand, Replies
-from evalq.cases.person_names import NamesFound, names_errand, read_replies
+from evalq.bakeoff.probes import ModelQuery, QueryReplies
+from evalq.cases.person_names import NamesFound, names_query, read_replies
 from evalq.cases.rows_to_cases import (
     ColumnMapping,
     ColumnOptions,
@@ -180,7 +180,7 @@ def read_source(order: IngestOptions, root: Path) -> IngestSource:
     return IngestSource(order, task, path, columns, tuple(rows), existing)
 
 
-def names_wanted(source: IngestSource, rows: Sequence[ScrubbedRow]) -> Errand | None:
+def names_wanted(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ModelQuery | None:
     """The questions on names in rows already scrubbed of all else; None when nobody is to be asked."""
     order = source.order
     if order.names_by is None:
@@ -188,10 +188,12 @@ def names_wanted(source: IngestSource, rows: Sequence[ScrubbedRow]) -> Errand | 
     asked = _becoming_cases(rows, _cast(source, rows))
     if not asked:
         return None
-    return names_errand(asked, file=order.file, judge=order.names_by, allow_unpriced=order.allow_unpriced)
+    return names_query(asked, file=order.file, judge=order.names_by, allow_unpriced=order.allow_unpriced)
 
 
-def make_cases(source: IngestSource, rows: Sequence[ScrubbedRow], replies: Replies | None = None) -> Ingested:
+def make_cases(
+    source: IngestSource, rows: Sequence[ScrubbedRow], replies: QueryReplies | None = None
+) -> Ingested:
     """The cases and all there is to review; with replies, names are replaced and unread rows left out."""
     cast, names = _cast(source, rows), None
     if replies:
@@ -254,7 +256,7 @@ def _evalset(source: IngestSource, cast: ConvertedRows) -> EvalSet:
     )
 
 
-def _names_pass(replies: Replies, names: NamesFound) -> NamesPass:
+def _names_pass(replies: QueryReplies, names: NamesFound) -> NamesPass:
     return NamesPass(
         replies.judge,
         replies.bakeoff_id,

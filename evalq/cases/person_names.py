@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalq.bakeoff.probes import Errand, Replies
+from evalq.bakeoff.probes import ModelQuery, QueryReplies
 from evalq.cases.rows_to_cases import SkippedRow
 from evalq.cases.scrub.scrub import STAND_IN, ScrubbedRow
 from evalq.definitions.evalset import EvalCase, EvalSet
@@ -102,7 +102,7 @@ class NamesFound:
     n_unknown: int = 0
 
 
-def names_errand(rows: Sequence[ScrubbedRow], *, file: Path, judge: str, allow_unpriced: bool) -> Errand:
+def names_query(rows: Sequence[ScrubbedRow], *, file: Path, judge: str, allow_unpriced: bool) -> ModelQuery:
     """One question per row, on what is left of its texts after everything else was replaced."""
     cases = [
         EvalCase(
@@ -114,7 +114,7 @@ def names_errand(rows: Sequence[ScrubbedRow], *, file: Path, judge: str, allow_u
         for row in rows
     ]
     evalset = EvalSet(name=_set_name(file), task=_TASK.name, cases=cases)
-    return Errand(RUN_TYPE, _TASK, evalset, judge, allow_unpriced=allow_unpriced)
+    return ModelQuery(RUN_TYPE, _TASK, evalset, judge, allow_unpriced=allow_unpriced)
 
 
 def case_id(line: int) -> str:
@@ -122,7 +122,7 @@ def case_id(line: int) -> str:
     return f"line-{line}"
 
 
-def read_replies(rows: Sequence[ScrubbedRow], replies: Replies) -> NamesFound:
+def read_replies(rows: Sequence[ScrubbedRow], replies: QueryReplies) -> NamesFound:
     """The names row by row; a row without a reply that can be read is listed, never passed."""
     found: dict[int, tuple[str, ...]] = {}
     unread: list[SkippedRow] = []

@@ -15,7 +15,7 @@ from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.review.calibration import Asked
+    from evalq.review.calibration import CalibrationRequest
     from evalq.review.calibration_result import Calibration, GraderCheck
     from evalq.store.database import Database
 
@@ -81,12 +81,12 @@ def _calibrate(
     **_rest: Any,
 ) -> "Calibration":
     from evalq.engines.session import open_session
-    from evalq.review.calibration import Asked
+    from evalq.review.calibration import CalibrationRequest
     from evalq.review.labels import load_labels
 
     file = load_labels(labels_file) if labels_file else None
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
-        asked = Asked(separate=separate or labels_from is not None, n_next=n_next, seed=seed)
+        asked = CalibrationRequest(separate=separate or labels_from is not None, n_next=n_next, seed=seed)
         calibration = _calibrated(session.db, run, labels_from, file=file, asked=asked)
         if output:
             _write_template(session.db, calibration, output)
@@ -94,7 +94,7 @@ def _calibrate(
 
 
 def _calibrated(
-    db: "Database", run: str, labels_from: str | None, *, file: Any, asked: "Asked"
+    db: "Database", run: str, labels_from: str | None, *, file: Any, asked: "CalibrationRequest"
 ) -> "Calibration":
     from evalq.review import calibration as evidence
     from evalq.review import calibration as summary

@@ -14,7 +14,7 @@ from evalq.cli.output import json_text
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.runs import Entry
+    from evalq.bakeoff.runs import NamedRun
     from evalq.results import Agreement
     from evalq.summary.change import Change, Side
 
@@ -60,10 +60,10 @@ def _task_name(task: str) -> str:
     return load_task(find_task(task, project_root(Path.cwd()))).name
 
 
-def _kappa_document(entries: "Sequence[Entry]", pairs: "Sequence[Agreement]") -> dict[str, Any]:
-    from evalq.bakeoff.runs import labels
+def _kappa_document(entries: "Sequence[NamedRun]", pairs: "Sequence[Agreement]") -> dict[str, Any]:
+    from evalq.bakeoff.runs import label_runs
 
-    ids = dict(zip(labels(entries), (entry.run.id for entry in entries), strict=True))
+    ids = dict(zip(label_runs(entries), (entry.run.id for entry in entries), strict=True))
     first = entries[0].bakeoff
     return {
         "schema": "evalq.kappa/1",

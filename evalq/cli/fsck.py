@@ -12,7 +12,7 @@ from evalq.cli.output import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.fsck.checks import Finding
+    from evalq.bakeoff.fsck.checks import Inconsistency
     from evalq.store.database import Database
 
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class _Line:
     """A finding, and whether it is gone by now."""
 
-    finding: "Finding"
+    finding: "Inconsistency"
     is_repaired: bool
 
 
@@ -50,7 +50,7 @@ def fsck(bakeoff: str | None, wants_repair: bool, as_json: bool) -> int:
     return 1 if remaining else 0
 
 
-def _lines(found: "Sequence[Finding]", remaining: "Sequence[Finding]") -> list[_Line]:
+def _lines(found: "Sequence[Inconsistency]", remaining: "Sequence[Inconsistency]") -> list[_Line]:
     """What was found, then what came up while it was repaired and is still there."""
     still, before = set(remaining), set(found)
     new = [finding for finding in remaining if finding not in before]

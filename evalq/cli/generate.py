@@ -14,7 +14,7 @@ from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
-    from evalq.bakeoff.probes import Replies
+    from evalq.bakeoff.probes import QueryReplies
     from evalq.cases.draft import Drafted, DraftOptions, DraftPlan
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -85,12 +85,12 @@ def _generate(
     **_rest: Any,
 ) -> int:
     from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.bakeoff.probes import plan_errand
+    from evalq.bakeoff.probes import plan_query
     from evalq.cases.draft import collect_drafts, plan_drafts, write_drafts
 
     root, settings = project_root(Path.cwd()), load_settings(Path.cwd(), os.environ)
     brief = plan_drafts(order, root)
-    plan = plan_errand(brief.errand(), settings)
+    plan = plan_query(brief.query(), settings)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else max_cost_usd
     _say_preflight(brief, plan, cap_usd)
     refuse_over_cap(plan, cap_usd)
@@ -125,13 +125,13 @@ def _may_spend(plan: "Plan", *, yes: bool) -> bool:
     return click.confirm("ask the model?", default=False, err=True)
 
 
-def _ask(brief: "DraftPlan", cap_usd: Decimal) -> "Replies":
-    from evalq.bakeoff.probes import run_errand
+def _ask(brief: "DraftPlan", cap_usd: Decimal) -> "QueryReplies":
+    from evalq.bakeoff.probes import run_query
     from evalq.cli.progress import first_interrupt
 
     settings, root = load_settings(Path.cwd(), os.environ), project_root(Path.cwd())
     with first_interrupt() as interrupt:
-        return run_errand(brief.errand(), settings, root, cap_usd=cap_usd, is_interrupted=interrupt)
+        return run_query(brief.query(), settings, root, cap_usd=cap_usd, is_interrupted=interrupt)
 
 
 def _show(drafted: "Drafted", *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from evalq.errors import InputError, Problem
 from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.probes import Errand, Replies
+    from evalq.bakeoff.probes import ModelQuery, QueryReplies
     from evalq.cases.ingest import Ingested, IngestOptions, IngestSource
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -121,9 +121,9 @@ def _ingest(
 
     source = read_source(order, project_root(Path.cwd()))
     rows = source.scrub()
-    errand, replies = names_wanted(source, rows), None
-    if errand:
-        replies = _ask(errand, cap_usd, dry_run=dry_run)
+    query, replies = names_wanted(source, rows), None
+    if query:
+        replies = _ask(query, cap_usd, dry_run=dry_run)
         if replies is not None and replies.state == "paused":
             return _say_paused(replies)
     ingested = make_cases(source, rows, replies)
@@ -136,14 +136,14 @@ def _ingest(
     return ingested.exit_code
 
 
-def _ask(errand: "Errand", cap_usd: Decimal | None, *, dry_run: bool) -> "Replies | None":
+def _ask(query: "ModelQuery", cap_usd: Decimal | None, *, dry_run: bool) -> "QueryReplies | None":
     """Have names found; a dry run only says what that would cost."""
-    from evalq.bakeoff.probes import plan_errand, run_errand
+    from evalq.bakeoff.probes import plan_query, run_query
     from evalq.cli.progress import first_interrupt
 
     settings = load_settings(Path.cwd(), os.environ)
     cap = settings.max_cost_usd if cap_usd is None else cap_usd
-    plan = plan_errand(errand, settings)
+    plan = plan_query(query, settings)
     click.echo(
         f"names: {plan.n_jobs} rows to {plan.judges[0].name}, est. ${plan.estimate_usd:.2f}, at most "
         f"${plan.worst_usd:.2f}, cap ${cap:.2f}",
@@ -153,10 +153,10 @@ def _ask(errand: "Errand", cap_usd: Decimal | None, *, dry_run: bool) -> "Replie
         return None
     with first_interrupt() as interrupt:
         root = project_root(Path.cwd())
-        return run_errand(errand, settings, root, cap_usd=cap, is_interrupted=interrupt)
+        return run_query(query, settings, root, cap_usd=cap, is_interrupted=interrupt)
 
 
-def _say_paused(replies: "Replies") -> int:
+def _say_paused(replies: "QueryReplies") -> int:
     click.echo(f"names: bake-off {replies.bakeoff_id} is paused, and nothing was written", err=True)
     click.echo(f"next  evalq resume {replies.bakeoff_id}, then the same command again", err=True)
     return 130

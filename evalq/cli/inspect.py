@@ -13,7 +13,7 @@ from evalq.cli.output import json_text
 from evalq.settings import load_settings
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.inspect import Question
+    from evalq.bakeoff.inspect import CaseFilter
     from evalq.reports.cases import CaseView
     from evalq.results import BakeOffResult
     from evalq.store.database import Database, Row
@@ -115,12 +115,12 @@ def inspect(
 ) -> int:
     """Look into a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
     from evalq.bakeoff.conclude import result_of
-    from evalq.bakeoff.inspect import Question, find_cases, require_judge
+    from evalq.bakeoff.inspect import CaseFilter, find_cases, require_judge
     from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     show = "failures" if show_failures else "disagreements" if disagreements else "all"
-    question = Question(show, case_id, judge, limit)  # type: ignore[arg-type]
+    question = CaseFilter(show, case_id, judge, limit)  # type: ignore[arg-type]
     with open_session(load_settings(Path.cwd(), os.environ)) as session:
         result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
         require_judge(result, judge)
@@ -135,7 +135,7 @@ def inspect(
 
 
 def _render(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, *, question: "Question", as_json: bool
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, *, question: "CaseFilter", as_json: bool
 ) -> None:
     from evalq.bakeoff.inspect import case_document
 
@@ -167,7 +167,7 @@ def _print_tables(result: "BakeOffResult") -> None:
 
 
 def _print_cases(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, question: "Question"
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, question: "CaseFilter"
 ) -> None:
     from rich.console import Console
 
@@ -192,7 +192,7 @@ def _show_kappa(result: "BakeOffResult") -> int:
     return 0
 
 
-def _show_calls(db: "Database", bakeoff_id: int, question: "Question", *, as_json: bool) -> int:
+def _show_calls(db: "Database", bakeoff_id: int, question: "CaseFilter", *, as_json: bool) -> int:
     from evalq.cli.output import print_table
 
     rows = db.rows(

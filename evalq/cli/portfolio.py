@@ -16,7 +16,7 @@ from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
-    from evalq.bakeoff.portfolio import Entry
+    from evalq.bakeoff.portfolio import PortfolioTask
     from evalq.bakeoff.request import Request
     from evalq.engines.session import Session
     from evalq.results import BakeOffResult, PortfolioResult
@@ -65,7 +65,7 @@ def run_tasks(
     context: Context, names: Sequence[str], eval_set: str | None, like: "Request", run: RunOptions
 ) -> int:
     """Run the same judges on several tasks, one bake-off after the other, then compare all of them."""
-    from evalq.bakeoff.portfolio import Entry, refuse_total_over_cap, select
+    from evalq.bakeoff.portfolio import PortfolioTask, refuse_total_over_cap, select
     from evalq.cli.bakeoff import warn_of_looks
     from evalq.formats import prepare_all
 
@@ -78,7 +78,7 @@ def run_tasks(
         return 0
     if run.detach:
         context.require_fleet()
-    entries = [Entry(request, plan) for request, plan in zip(requests, plans, strict=True)]
+    entries = [PortfolioTask(request, plan) for request, plan in zip(requests, plans, strict=True)]
     with context.open_session(fleet=not run.detach) as session:
         warn_of_looks(session.db, plans)
         if run.detach:
@@ -98,7 +98,9 @@ def _announce_all(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
     note(f"{len(plans)} tasks: {calls} calls, est. ${estimate:.2f}, at most ${worst:.2f}, cap ${cap_usd:.2f}")
 
 
-def _start_all(context: Context, session: "Session", entries: "Sequence[Entry]", cap_usd: Decimal) -> int:
+def _start_all(
+    context: Context, session: "Session", entries: "Sequence[PortfolioTask]", cap_usd: Decimal
+) -> int:
     """Leave all of them to the fleet at once, each with a share of the cap; print their numbers."""
     from evalq.bakeoff.launch import start
     from evalq.bakeoff.portfolio import cap_shares
@@ -116,7 +118,11 @@ def _start_all(context: Context, session: "Session", entries: "Sequence[Entry]",
 
 
 def _run_in_turn(
-    context: Context, session: "Session", entries: "Sequence[Entry]", cap_usd: Decimal, run: RunOptions
+    context: Context,
+    session: "Session",
+    entries: "Sequence[PortfolioTask]",
+    cap_usd: Decimal,
+    run: RunOptions,
 ) -> int:
     from evalq.bakeoff.portfolio import run_in_turn
     from evalq.cli.progress import first_interrupt, watch_to_end

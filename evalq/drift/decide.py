@@ -19,7 +19,7 @@ from evalq.bakeoff.holdout.looks import utc_now
 from evalq.bakeoff.plan import Plan, make_plan, refuse_over_cap
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.drift import history
-from evalq.drift.history import Check
+from evalq.drift.history import DriftCheck
 from evalq.drift.messages import AlertKind, Subject, alert_text
 from evalq.drift.rules import (
     CONFIRM_RUNS,
@@ -43,7 +43,7 @@ from evalq.store.definitions import Snapshots
 _SMALLEST_USD = Decimal("0.0000000001")
 
 
-def record_confirmation(tx: Connection, check: Check) -> int:
+def record_confirmation(tx: Connection, check: DriftCheck) -> int:
     """Record the bake-off that repeats a check's run four times; CapReached when its dollars are too few."""
     plan = _plan(tx, check)
     cap_usd = _share(check)
@@ -53,7 +53,7 @@ def record_confirmation(tx: Connection, check: Check) -> int:
     return bakeoffs.add(tx, plan, terms)
 
 
-def _announced(tx: Connection, check: Check) -> UUID:
+def _announced(tx: Connection, check: DriftCheck) -> UUID:
     """The confirmation's uid; on a holdout it is one more look, logged as the check itself was."""
     uid = uuid4()
     if is_holdout(check.eval_set_name):
@@ -64,13 +64,13 @@ def _announced(tx: Connection, check: Check) -> UUID:
     return uid
 
 
-def _share(check: Check) -> Decimal:
+def _share(check: DriftCheck) -> Decimal:
     """An equal part of what the check has left: every judge may need one, and the cap is for all of it."""
     left = max(Decimal(0), check.cap_usd - check.spent_usd)
     return (left / check.n_judges).quantize(_SMALLEST_USD, ROUND_DOWN)
 
 
-def _plan(tx: Connection, check: Check) -> Plan:
+def _plan(tx: Connection, check: DriftCheck) -> Plan:
     snapshots = Snapshots(tx)
     rows = tx.rows("evalset_cases", eval_set_sha=check.eval_set_sha)
     cases = [EvalCase.model_validate_json(row["body"]) for row in rows]
@@ -130,7 +130,7 @@ def _advance_one(tx: Connection, run_id: int) -> int | None:
     return None
 
 
-def _conclude(tx: Connection, check: Check, decision: Decision) -> None:
+def _conclude(tx: Connection, check: DriftCheck, decision: Decision) -> None:
     """Write the verdict and, in the same transaction, raise what must be told."""
     numbers = json.dumps(decision.numbers)
     tx.run("decide_drift_check", run_id=check.run_id, verdict=decision.verdict, numbers=numbers)
@@ -141,7 +141,7 @@ def _conclude(tx: Connection, check: Check, decision: Decision) -> None:
         _raise(tx, check, decision, kind)
 
 
-def _raise(tx: Connection, check: Check, decision: Decision, kind: AlertKind) -> None:
+def _raise(tx: Connection, check: DriftCheck, decision: Decision, kind: AlertKind) -> None:
     """Tell of it once a day for as long as it lasts, however often it is checked."""
     episode = tx.row("drift_episode", **check.series, rule=check.rule, verdict=decision.verdict)
     assert episode is not None, "the check itself is one"
@@ -168,7 +168,7 @@ def _raise(tx: Connection, check: Check, decision: Decision, kind: AlertKind) ->
     )
 
 
-def _decided(tx: Connection, check: Check) -> Decision:
+def _decided(tx: Connection, check: DriftCheck) -> Decision:
     """What the check's own run says."""
     if unmade := _unmade(tx, check.run_id):
         return unmade
@@ -180,7 +180,7 @@ def _decided(tx: Connection, check: Check) -> Decision:
     return _with_context(tx, check, decision, earlier)
 
 
-def _by_detector(tx: Connection, check: Check, current: Verdicts) -> Decision:
+def _by_detector(tx: Connection, check: DriftCheck, current: Verdicts) -> Decision:
     baseline = history.accepted(tx, check)
     if baseline is None or baseline.eval_set_sha != check.eval_set_sha:
         why = "the set has changed since a run was accepted" if baseline else "no run is accepted as baseline"
@@ -194,14 +194,14 @@ def _by_detector(tx: Connection, check: Check, current: Verdicts) -> Decision:
     return _with_context(tx, check, decision, earlier)
 
 
-def _with_context(tx: Connection, check: Check, decision: Decision, earlier: history.Past) -> Decision:
+def _with_context(tx: Connection, check: DriftCheck, decision: Decision, earlier: history.Past) -> Decision:
     """The decision with the runs it was made from, and what changed beside accuracy."""
     decision.numbers.update(baseline_runs=list(earlier.run_ids), task_changed=earlier.is_task_changed)
     decision.numbers["provider"] = _provider(tx, check.run_id, earlier.run_ids)
     return decision
 
 
-def _confirmed(tx: Connection, check: Check) -> Decision:
+def _confirmed(tx: Connection, check: DriftCheck) -> Decision:
     """What the fresh repeats say, held against the runs that the watch was held against."""
     assert check.confirm_run_id is not None
     watch: dict[str, Any] = dict(check.numbers)

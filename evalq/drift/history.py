@@ -19,7 +19,7 @@ _ALL = 10_000
 
 
 @dataclass(frozen=True)
-class Check:
+class DriftCheck:
     """An undecided check, and what its run was given."""
 
     run_id: int
@@ -69,18 +69,18 @@ class Past:
     is_task_changed: bool
 
 
-def read_check(tx: Connection, run_id: int) -> Check | None:
+def read_check(tx: Connection, run_id: int) -> DriftCheck | None:
     """A check that is ready to be decided; None when somebody has."""
     row = tx.row("drift_check", run_id=run_id)
-    return Check(**row) if row else None
+    return DriftCheck(**row) if row else None
 
 
-def last_runs(tx: Connection, check: Check) -> Past:
+def last_runs(tx: Connection, check: DriftCheck) -> Past:
     """The four runs before it, fewer when there are not as many."""
     return _past(tx, check, _earlier(tx, check, since=_BEGINNING, limit=BASELINE_RUNS))
 
 
-def runs_since(tx: Connection, check: Check, baseline: Baseline) -> Past:
+def runs_since(tx: Connection, check: DriftCheck, baseline: Baseline) -> Past:
     """The accepted run and every one started since it was accepted."""
     since = _earlier(tx, check, since=baseline.accepted_at, limit=_ALL)
     accepted: Row = {"id": baseline.run_id, "task_sha": baseline.task_sha}
@@ -103,7 +103,7 @@ def case_passes(
     return found
 
 
-def accepted(tx: Connection, check: Check) -> Baseline | None:
+def accepted(tx: Connection, check: DriftCheck) -> Baseline | None:
     """The run accepted last for the check's judge and set."""
     row = tx.row("accepted_baseline", **check.series)
     return Baseline(**row) if row else None
@@ -118,7 +118,7 @@ def evidence_since(tx: Connection, baseline_id: int) -> DriftEvidence:
     return DriftEvidence(float(kept["level"]), int(kept["weeks"]), bool(kept["alerted"]))
 
 
-def _earlier(tx: Connection, check: Check, *, since: datetime, limit: int) -> list[Row]:
+def _earlier(tx: Connection, check: DriftCheck, *, since: datetime, limit: int) -> list[Row]:
     """Newest first."""
     return tx.rows(
         "baseline_runs",
@@ -132,7 +132,7 @@ def _earlier(tx: Connection, check: Check, *, since: datetime, limit: int) -> li
     )
 
 
-def _past(tx: Connection, check: Check, newest_first: Sequence[Row]) -> Past:
+def _past(tx: Connection, check: DriftCheck, newest_first: Sequence[Row]) -> Past:
     run_ids = tuple(row["id"] for row in reversed(newest_first))
     is_changed = any(row["task_sha"] != check.task_sha for row in newest_first)
     return Past(run_ids, tuple(chosen_runs(tx, run_ids)), is_changed)

@@ -46,7 +46,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CalibrationRequest:
     """What the user wants: whose labels count, for which judge, and how many answers to propose."""
 
     judge: str | None = None
@@ -64,7 +64,7 @@ class Stored:
     unfilled: int = 0
 
 
-def calibrate(this: Labelled, source: Labelled, asked: Asked, stored: Stored) -> Calibration:
+def calibrate(this: Labelled, source: Labelled, asked: CalibrationRequest, stored: Stored) -> Calibration:
     """The grader by the labels of `source`, and the judges of `this` by them; the two may be the same."""
     result, kinds = this.result, Kinds(contested_cases(this.ranked))
     quality = grader_quality(source.ranked, Kinds(contested_cases(source.ranked)))
@@ -91,7 +91,7 @@ def calibrate(this: Labelled, source: Labelled, asked: Asked, stored: Stored) ->
 
 
 def _judges(
-    this: Labelled, quality: GraderQuality | None, kinds: Kinds, asked: Asked
+    this: Labelled, quality: GraderQuality | None, kinds: Kinds, asked: CalibrationRequest
 ) -> list[CorrectedJudge]:
     judges = []
     for run in this.result.runs:
@@ -115,7 +115,7 @@ def _raw(run: RunResult, answers: Sequence[Answer]) -> Estimate | None:
     )
 
 
-def _next(source: Labelled, asked: Asked) -> list[ToLabel]:
+def _next(source: Labelled, asked: CalibrationRequest) -> list[ToLabel]:
     """Answers of the source: with another bake-off's labels it is that one which wants more of them."""
     answers = source.ranked
     judges = {one.judge for one in answers}

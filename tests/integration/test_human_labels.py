@@ -8,7 +8,7 @@ import pytest
 from evalq.errors import InputError
 from evalq.records import Verdict
 from evalq.review.calibration import (
-    Asked,
+    CalibrationRequest,
     Stored,
     calibrate,
     find_target,
@@ -79,11 +79,11 @@ def test_a_tie_is_left_out_and_a_third_vote_settles_it(
     where = cases_of(sql, "passed")[0]
     store_labels(db, bakeoff_id, file_of((*where, 1, "no", "ann"), (*where, 1, "yes", "bob")))
     labelled = gather(db, bakeoff_id)
-    counts = calibrate(labelled, labelled, Asked(), Stored()).labels
+    counts = calibrate(labelled, labelled, CalibrationRequest(), Stored()).labels
     assert (counts.answers, counts.votes, counts.ties) == (0, 2, 1)
     store_labels(db, bakeoff_id, file_of((*where, 1, "no", "cat")))
     labelled = gather(db, bakeoff_id)
-    counts = calibrate(labelled, labelled, Asked(), Stored()).labels
+    counts = calibrate(labelled, labelled, CalibrationRequest(), Stored()).labels
     assert (counts.answers, counts.votes, counts.ties) == (1, 3, 0)
 
 
@@ -106,7 +106,7 @@ def test_labels_belong_to_one_bake_off(db: Database, sql: Sql, graded: Callable[
 
 def test_people_see_what_the_judge_said(db: Database, graded: Callable[..., int]) -> None:
     labelled = gather(db, graded())
-    rows = calibrate(labelled, labelled, Asked(n_next=3), Stored()).label_next
+    rows = calibrate(labelled, labelled, CalibrationRequest(n_next=3), Stored()).label_next
     texts = shown_texts(db, rows)
     assert set(texts) == {row.job_id for row in rows}
     for row in rows:

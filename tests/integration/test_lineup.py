@@ -7,7 +7,7 @@ import pytest
 
 from evalq.bakeoff.conclude import conclude, result_of
 from evalq.bakeoff.fsck import check
-from evalq.bakeoff.runs import agreement_of, change_between, find_runs, labels, past_runs
+from evalq.bakeoff.runs import agreement_of, change_between, find_runs, label_runs, past_runs
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import InputError
 from evalq.records import Verdict
@@ -63,7 +63,7 @@ def test_runs_are_found_by_number_and_by_bake_off_and_judge(db: Database, bake: 
     found = find_runs(db, [str(second), "last:a", f"{bakeoff_id}:b"])
     assert [entry.run.id for entry in found] == [second, first, second]
     assert [entry.result.accuracy for entry in found] == [0.25, 0.5, 0.25]
-    assert labels(found) == [f"b (run {second})", "a", f"b (run {second})"]
+    assert label_runs(found) == [f"b (run {second})", "a", f"b (run {second})"]
 
 
 def test_every_name_that_means_no_run_is_reported(db: Database, bake: Bake) -> None:

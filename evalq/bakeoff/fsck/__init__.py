@@ -3,19 +3,21 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evalq.bakeoff.fsck.checks import CHECKS, Finding
+from evalq.bakeoff.fsck.checks import CHECKS, Inconsistency
 from evalq.store.database import Database
 
 _ROUNDS = 4
 """A repair may bring up the next one: an outcome put right changes the counts of its run."""
 
 
-def check(db: Database, bakeoff_id: int | None = None) -> list[Finding]:
+def check(db: Database, bakeoff_id: int | None = None) -> list[Inconsistency]:
     """What is wrong with a bake-off, or with the whole database; nothing is changed."""
     return [finding for name, rule in CHECKS.items() for finding in rule.findings(name, db, bakeoff_id)]
 
 
-def repair(db: Database, findings: Sequence[Finding], bakeoff_id: int | None = None) -> list[Finding]:
+def repair(
+    db: Database, findings: Sequence[Inconsistency], bakeoff_id: int | None = None
+) -> list[Inconsistency]:
     """Mend what was found, and what comes up on the way; return what a new check still finds.
 
     Safe beside a working fleet: each repair is a transaction that looks again before it writes, and a job
@@ -36,7 +38,7 @@ def count_bakeoffs(db: Database, bakeoff_id: int | None = None) -> int:
     return int(row["n"]) if row else 0
 
 
-def _repair_once(db: Database, findings: Sequence[Finding]) -> None:
+def _repair_once(db: Database, findings: Sequence[Inconsistency]) -> None:
     """Each check's repair once per bake-off, in the order of the table: jobs, money, then aggregates."""
     found: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for finding in findings:

@@ -20,7 +20,7 @@ Repair = Callable[[Database, int, Sequence[int]], None]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Inconsistency:
     """One promise broken: by which check, where, how, and what a repair would do. `key` is its row's id."""
 
     check: str
@@ -33,7 +33,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Check:
+class ConsistencyCheck:
     """Rows that should not exist, the words for each of them, and the repair, if a program may do it."""
 
     find: Find
@@ -42,13 +42,13 @@ class Check:
     remedy: str
     repair: Repair | None = None
 
-    def findings(self, name: str, db: Database, bakeoff_id: int | None) -> list[Finding]:
+    def findings(self, name: str, db: Database, bakeoff_id: int | None) -> list[Inconsistency]:
         """One finding per row."""
         return [self._finding(name, row) for row in self.find(db, bakeoff_id)]
 
-    def _finding(self, name: str, row: Row) -> Finding:
+    def _finding(self, name: str, row: Row) -> Inconsistency:
         named = {column: _plain(value) for column, value in row.items()}
-        return Finding(
+        return Inconsistency(
             name,
             row["bakeoff_id"],
             self.subject.format_map(named),
@@ -154,179 +154,179 @@ _RUN = "run {id} ({judge})"
 _JOB = "job {id} ({judge}, {case_id})"
 _DAY = "{scope} {day}"
 
-CHECKS: dict[str, Check] = {
-    "lease": Check(
+CHECKS: dict[str, ConsistencyCheck] = {
+    "lease": ConsistencyCheck(
         rows_of("stuck_leases"),
         _JOB,
         "leased without an end of the lease",
         "would put it back and count its calls in flight as spent",
         repairs.put_back_stuck,
     ),
-    "outcome": Check(
+    "outcome": ConsistencyCheck(
         rows_of("open_jobs_with_outcome"),
         _JOB,
         "{state} though its outcome is {verdict}",
         "would mark it done",
         repairs.end_open,
     ),
-    "expired": Check(
+    "expired": ConsistencyCheck(
         rows_of("forgotten_leases"),
         _JOB,
         "its lease ran out {minutes} min ago",
         "reap will return it; would return it now",
         repairs.return_expired,
     ),
-    "queue": Check(
+    "queue": ConsistencyCheck(
         rows_of("stuck_messages"),
         _JOB,
         "queued without saying since when",
         "would put it back to be published again",
         repairs.put_back_stuck,
     ),
-    "key": Check(
+    "key": ConsistencyCheck(
         rows_of("misplaced_outcomes"),
         _JOB,
         "its outcome is kept under run {kept_run}, case {kept_case}, sample {kept_sample}",
         "would give it the key of its job",
         repairs.place_outcomes,
     ),
-    "duplicate": Check(
+    "duplicate": ConsistencyCheck(
         rows_of("repeated_outcomes"),
         "{judge}, {case_id}, sample {sample}",
         "{n} outcomes for one job",
         "no repair of its own: outcomes under a wrong key are moved, any other must be removed by hand",
     ),
-    "jobs": Check(
+    "jobs": ConsistencyCheck(
         rows_of("miscounted_runs"),
         _RUN,
         "{n} jobs, {n_jobs} were planned",
         "no repair: rows were added or removed by hand; start a new bake-off",
     ),
-    "verdict": Check(
+    "verdict": ConsistencyCheck(
         rows_of("invented_verdicts"),
         _JOB,
         "{verdict} though its answer {answer}",
         "would set the verdict aside and have it asked again on resume",
         repairs.take_back_verdicts,
     ),
-    "end": Check(
+    "end": ConsistencyCheck(
         rows_of("jobs_without_outcome"),
         _JOB,
         "done without an outcome",
         "would put it back to be graded again on resume",
         repairs.put_back_endless,
     ),
-    "call": Check(
+    "call": ConsistencyCheck(
         rows_of("orphaned_calls"),
         "call {call} of job {id} ({judge}, {case_id})",
         "in flight though the job is {state}: {reserved_usd} stay reserved",
         "would count the reservation as spent",
         repairs.close_orphaned,
     ),
-    "answer": Check(
+    "answer": ConsistencyCheck(
         rows_of("lost_answers"),
         _JOB,
         "its answer was paid for ({cost_usd}) and is not there",
         "would have it asked again from the first try",
         repairs.ask_anew,
     ),
-    "money": Check(
+    "money": ConsistencyCheck(
         rows_of("wrong_budgets"),
         _BAKEOFF,
         "{name} {usd} but the journal sums to {journal_usd}",
         "would recompute it",
         repairs.recompute_budget,
     ),
-    "daily money": Check(
+    "daily money": ConsistencyCheck(
         rows_of("wrong_spending"),
         _DAY,
         "{name} {usd} but the journal sums to {journal_usd}",
         "would recompute it",
         repairs.recompute_spending,
     ),
-    "cap": Check(
+    "cap": ConsistencyCheck(
         rows_of("overspent_bakeoffs"),
         _BAKEOFF,
         "{usd} spent and reserved, its cap is {cap_usd}",
         "no repair: a call cost more than its worst case; `evalq inspect {bakeoff_id} --calls` shows which",
     ),
-    "daily cap": Check(
+    "daily cap": ConsistencyCheck(
         rows_of("overspent_days"),
         _DAY,
         "{usd} spent and reserved, the cap is {cap_usd}",
         "no repair: nothing is called until tomorrow (UTC), unless the cap was lowered and is raised again",
     ),
-    "reviews": Check(
+    "reviews": ConsistencyCheck(
         find_stale_reviews,
         "item {token} ({case_id})",
         "{found}",
         "would grade it by its reviews",
         repairs.regrade_reviews,
     ),
-    "early": Check(
+    "early": ConsistencyCheck(
         rows_of("early_eval_runs"),
         _RUN,
         "{found}",
         "would remove the row until the last job has ended",
         repairs.redo_runs,
     ),
-    "row": Check(
+    "row": ConsistencyCheck(
         rows_of("missing_eval_runs"),
         _RUN,
         "concluded without a row in eval_runs",
         "would conclude it again",
         repairs.redo_runs,
     ),
-    "counts": Check(
+    "counts": ConsistencyCheck(
         rows_of("wrong_eval_runs"),
         _RUN,
         "its row says {kept} (cases, passed, failed, errored, pending), its outcomes {counts}",
         "would write the row again",
         repairs.redo_runs,
     ),
-    "conclusion": Check(
+    "conclusion": ConsistencyCheck(
         rows_of("unconcluded_runs"),
         _RUN,
         "all {n_jobs} jobs are done and it is not concluded",
         "reap will conclude it; would conclude it now",
         repairs.redo_runs,
     ),
-    "unfinished": Check(
+    "unfinished": ConsistencyCheck(
         rows_of("half_concluded_bakeoffs"),
         _BAKEOFF,
         "concluded while {judges} is on its way",
         "would pause it, for `evalq resume`",
         repairs.reopen_bakeoff,
     ),
-    "result": Check(
+    "result": ConsistencyCheck(
         rows_of("bakeoffs_without_result"),
         _BAKEOFF,
         "concluded without a result",
         "would conclude it again",
         repairs.redo_bakeoff,
     ),
-    "state": Check(
+    "state": ConsistencyCheck(
         rows_of("unclosed_bakeoffs"),
         _BAKEOFF,
         "{state} though nothing is left to run",
         "would conclude it",
         repairs.redo_bakeoff,
     ),
-    "stray kappa": Check(
+    "stray kappa": ConsistencyCheck(
         rows_of("stray_kappas"),
         "{judge} and {other}",
         "a kappa is stored, and {other} is of bake-off {other_id}",
         "would remove it",
         repairs.drop_stray_kappas,
     ),
-    "kappa": Check(
+    "kappa": ConsistencyCheck(
         find_wrong_kappas,
         "{a} and {b}",
         "{found}",
         "would write the agreement of the bake-off again",
         repairs.redo_bakeoff,
     ),
-    "holdout chain": Check(
+    "holdout chain": ConsistencyCheck(
         find_broken_logs,
         "holdout log of {task}, line {line}",
         "it {found}",

@@ -55,7 +55,7 @@ class Break:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _NumberedLink:
     line: int
     link: Link
 
@@ -147,20 +147,20 @@ def _hash(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(fields)).hexdigest()
 
 
-def _read(lines: Sequence[bytes]) -> tuple[list[_Placed], list[Break]]:
+def _read(lines: Sequence[bytes]) -> tuple[list[_NumberedLink], list[Break]]:
     sound, breaks = [], []
     for number, line in enumerate(lines, start=1):
         try:
-            sound.append(_Placed(number, read_line(line)))
+            sound.append(_NumberedLink(number, read_line(line)))
         except ValueError as exc:
             breaks.append(Break("edit", number, str(exc)))
     return sound, breaks
 
 
-def _once(sound: Sequence[_Placed]) -> tuple[list[_Placed], list[Break]]:
+def _once(sound: Sequence[_NumberedLink]) -> tuple[list[_NumberedLink], list[Break]]:
     """One line for each seq: of several the one that another line follows; the rest was put in."""
     followed = {placed.link.prev for placed in sound}
-    kept: dict[int, _Placed] = {}
+    kept: dict[int, _NumberedLink] = {}
     for placed in sorted(sound, key=lambda one: (one.link.hash not in followed, one.line)):
         kept.setdefault(placed.link.seq, placed)
     extra = [placed for placed in sound if kept[placed.link.seq] is not placed]
@@ -171,14 +171,14 @@ def _once(sound: Sequence[_Placed]) -> tuple[list[_Placed], list[Break]]:
     return [placed for placed in sound if kept[placed.link.seq] is placed], breaks
 
 
-def _swaps(once: Sequence[_Placed]) -> Iterator[Break]:
+def _swaps(once: Sequence[_NumberedLink]) -> Iterator[Break]:
     ordered = sorted(placed.link.seq for placed in once)
     for placed, seq in zip(once, ordered, strict=True):
         if placed.link.seq != seq:
             yield Break("swap", placed.line, f"says seq {placed.link.seq}, seq {seq} belongs here")
 
 
-def _gaps(once: Sequence[_Placed], bad: set[int]) -> Iterator[Break]:
+def _gaps(once: Sequence[_NumberedLink], bad: set[int]) -> Iterator[Break]:
     """Numbers that no line has, beyond what the changed lines between may have been."""
     seq_before = line_before = 0
     for line, seq in zip((one.line for one in once), sorted(one.link.seq for one in once), strict=True):
@@ -190,7 +190,7 @@ def _gaps(once: Sequence[_Placed], bad: set[int]) -> Iterator[Break]:
         seq_before, line_before = seq, line
 
 
-def _loose_links(once: Sequence[_Placed]) -> Iterator[Break]:
+def _loose_links(once: Sequence[_NumberedLink]) -> Iterator[Break]:
     """Lines right in themselves that do not follow the one before them: one of the two was written anew."""
     ordered = sorted(once, key=lambda placed: placed.link.seq)
     if ordered and ordered[0].link.seq == 1 and ordered[0].link.prev != GENESIS:
@@ -201,7 +201,7 @@ def _loose_links(once: Sequence[_Placed]) -> Iterator[Break]:
             yield Break("edit", placed.line, found)
 
 
-def _against_anchor(once: Sequence[_Placed], bad: set[int], anchor: Anchor) -> Iterator[Break]:
+def _against_anchor(once: Sequence[_NumberedLink], bad: set[int], anchor: Anchor) -> Iterator[Break]:
     last_seq = max((placed.link.seq for placed in once), default=0)
     last_line = max((placed.line for placed in once), default=0)
     changed_after = sum(line > last_line for line in bad)
@@ -231,7 +231,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One line; what is None or empty is left out of it, but for the commit. `at` is UTC, as ISO 8601 has it.
 
     `set_sha256` is of the file's bytes, `content_sha256` of its cases whatever file they come from; `seq` is
@@ -268,15 +268,15 @@ class Entry:
         }
 
 
-_ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)
+_ENTRY: TypeAdapter[LogEntry] = TypeAdapter(LogEntry)
 
 
-def entry_of(fields: Mapping[str, Any]) -> Entry:
+def entry_of(fields: Mapping[str, Any]) -> LogEntry:
     """The entry of a line; what only a newer evalq knows is passed over, ValueError for what is no entry."""
     return _ENTRY.validate_python(dict(fields))
 
 
-def result_entry(intent: Entry, result: BakeOffResult, *, at: str) -> Entry:
+def result_entry(intent: LogEntry, result: BakeOffResult, *, at: str) -> LogEntry:
     """What the look announced by an intent came to."""
     scores = tuple(Score(run.judge, run.n_graded, run.n_pass, run.accuracy) for run in result.runs)
     return replace(
@@ -294,13 +294,13 @@ def result_entry(intent: Entry, result: BakeOffResult, *, at: str) -> Entry:
 class History:
     """The log of a task as entries, oldest first."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LogEntry, ...] = ()
 
-    def last_hashed(self, eval_set: str) -> Entry | None:
+    def last_hashed(self, eval_set: str) -> LogEntry | None:
         """The newest freeze or intent of a set: the bytes that count."""
         return _last(e for e in self.entries if e.kind != "result" and e.eval_set == eval_set)
 
-    def looks(self, eval_set: str, content_sha256: str | None = None) -> list[Entry]:
+    def looks(self, eval_set: str, content_sha256: str | None = None) -> list[LogEntry]:
         """The looks at a set, oldest first; those at the same cases under another name are looks too."""
         return [
             entry
@@ -308,15 +308,15 @@ class History:
             if entry.is_look and (entry.eval_set == eval_set or entry.content_sha256 == content_sha256)
         ]
 
-    def intent_of(self, uid: str) -> Entry | None:
+    def intent_of(self, uid: str) -> LogEntry | None:
         """The intent a bake-off was started under."""
         return next((e for e in self.entries if e.kind == "intent" and e.bakeoff_uid == uid), None)
 
-    def result_of(self, uid: str) -> Entry | None:
+    def result_of(self, uid: str) -> LogEntry | None:
         """The newest result of a bake-off."""
         return _last(e for e in self.entries if e.kind == "result" and e.bakeoff_uid == uid)
 
-    def drift_checks(self, eval_set: str) -> list[Entry]:
+    def drift_checks(self, eval_set: str) -> list[LogEntry]:
         """The drift checks of a set, oldest first."""
         return [
             entry
@@ -336,7 +336,7 @@ def history_of(links: Iterable[Link]) -> History:
     return History(tuple(entry for entry in entries if entry is not None))
 
 
-def look_warning(eval_set: str, earlier: Sequence[Entry]) -> str | None:
+def look_warning(eval_set: str, earlier: Sequence[LogEntry]) -> str | None:
     """What must be said of a look that is not the first."""
     if not earlier:
         return None
@@ -347,13 +347,13 @@ def look_warning(eval_set: str, earlier: Sequence[Entry]) -> str | None:
     )
 
 
-def _entry_or_none(written: Mapping[str, Any]) -> Entry | None:
+def _entry_or_none(written: Mapping[str, Any]) -> LogEntry | None:
     try:
         return entry_of(written)
     except ValueError:
         return None
 
 
-def _last(entries: Iterable[Entry]) -> Entry | None:
+def _last(entries: Iterable[LogEntry]) -> LogEntry | None:
     found = list(entries)
     return found[-1] if found else None

@@ -102,7 +102,7 @@ DATABASE = "database"
 
 
 @dataclass(frozen=True)
-class Finding:
+class LogFinding:
     """What is wrong, and at which line of which copy: `where` is the file, or `database`."""
 
     where: str
@@ -119,7 +119,7 @@ class Audit:
     head: str | None
     n_lines: int
     n_file_lines: int | None
-    findings: tuple[Finding, ...]
+    findings: tuple[LogFinding, ...]
 
 
 def audit(db: Database, root: Path, task: str, *, anchor: Anchor | None = None) -> Audit:
@@ -144,14 +144,16 @@ def audited_tasks(db: Database, root: Path) -> list[str]:
     return sorted({*log.logged_tasks(db), *(path.parent.name for path in files)})
 
 
-def _in_database(db: Database, task: str, kept: Sequence[bytes], anchor: Anchor | None) -> Iterator[Finding]:
+def _in_database(
+    db: Database, task: str, kept: Sequence[bytes], anchor: Anchor | None
+) -> Iterator[LogFinding]:
     if kept:
         yield from (_finding(DATABASE, one) for one in log.find_breaks(db, task, anchor))
 
 
 def _in_file(
     file: str, written: Sequence[bytes] | None, kept: Sequence[bytes], anchor: Anchor | None
-) -> Iterator[Finding]:
+) -> Iterator[LogFinding]:
     """The file by itself, then against the database; one without any line contradicts nobody."""
     if written is not None or not kept:
         yield from (_finding(file, one) for one in chain.find_breaks(written or [], anchor))
@@ -160,7 +162,7 @@ def _in_file(
         yield _finding(file, difference)
 
 
-def _changed_sets(root: Path, task: str, *, where: str, lines: Sequence[bytes]) -> Iterator[Finding]:
+def _changed_sets(root: Path, task: str, *, where: str, lines: Sequence[bytes]) -> Iterator[LogFinding]:
     history, files = history_of(chain.sound_links(lines)), list_evalsets(task, root)
     for eval_set in history.eval_sets:
         entry = history.last_hashed(eval_set)
@@ -168,13 +170,13 @@ def _changed_sets(root: Path, task: str, *, where: str, lines: Sequence[bytes]) 
             continue
         said = f"says that {eval_set} has sha256 {entry.set_sha256[:12]}…"
         if eval_set not in files:
-            yield Finding(where, entry.seq, "set", f"{said}, and that set is not there any more")
+            yield LogFinding(where, entry.seq, "set", f"{said}, and that set is not there any more")
         elif (now := file_sha256(files[eval_set])) != entry.set_sha256:
-            yield Finding(where, entry.seq, "set", f"{said}, and its file has {now[:12]}… now")
+            yield LogFinding(where, entry.seq, "set", f"{said}, and its file has {now[:12]}… now")
 
 
-def _finding(where: str, found: Break) -> Finding:
-    return Finding(where, found.line, found.kind, found.found)
+def _finding(where: str, found: Break) -> LogFinding:
+    return LogFinding(where, found.line, found.kind, found.found)
 
 
 def _head(lines: Sequence[bytes]) -> str | None:

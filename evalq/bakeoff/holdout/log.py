@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.bakeoff.holdout import chain
-from evalq.bakeoff.holdout.chain import Break, Entry, History, Link, history_of
+from evalq.bakeoff.holdout.chain import Break, History, Link, LogEntry, history_of
 from evalq.definitions.files import display_path
 from evalq.errors import Refused
 from evalq.store.database import Connection, Database, Row
@@ -31,7 +31,7 @@ def read_history(db: Database | Connection, task: str) -> History:
     return history_of(chain.sound_links(read_lines(db, task)))
 
 
-def append(tx: Connection, entry: Entry) -> Link:
+def append(tx: Connection, entry: LogEntry) -> Link:
     """Write one more line; the transaction holds the lock."""
     # By the columns: the last line itself may have been tampered with, which is to stay visible.
     row = tx.row("holdout_head", task_name=entry.task)
@@ -231,11 +231,11 @@ class Log:
     def _counts(self, eval_set: str) -> tuple[int, int]:
         return len(self.history.looks(eval_set)), len(self.history.drift_checks(eval_set))
 
-    def _bakeoff_id(self, entry: Entry) -> int | None:
+    def _bakeoff_id(self, entry: LogEntry) -> int | None:
         known = self.bakeoffs.get(entry.bakeoff_uid or "")
         return known["id"] if known else entry.bakeoff_id
 
-    def _came_to(self, entry: Entry) -> str:
+    def _came_to(self, entry: LogEntry) -> str:
         if entry.kind == "freeze":
             return f"sha256 {entry.set_sha256[:12]}…" + (f", again: {entry.reason}" if entry.reason else "")
         if entry.kind == "result":

@@ -9,7 +9,7 @@ from typing import cast, get_args
 
 from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.holdout import log
-from evalq.bakeoff.holdout.chain import Entry, Link, look_warning, result_entry
+from evalq.bakeoff.holdout.chain import Link, LogEntry, look_warning, result_entry
 from evalq.bakeoff.holdout.guard import Purpose, is_holdout
 from evalq.bakeoff.holdout.log import Mirror, mirror_path, open_mirror
 from evalq.bakeoff.plan import Plan
@@ -50,7 +50,7 @@ def open_look(db: Database, root: Path | None, plan: Plan, *, purpose: Purpose) 
     """
     assert plan.set_sha256 is not None, "the plan of a holdout knows its file's hash"
     uid = uuid.uuid4()
-    intent = Entry(
+    intent = LogEntry(
         kind="intent",
         at=utc_now(),
         task=plan.task.name,
@@ -90,7 +90,7 @@ def warn_before(db: Database, plan: Plan) -> str | None:
     return look_warning(plan.evalset.name, looks)
 
 
-def write_entry(db: Database, root: Path | None, entry: Entry) -> Link:
+def write_entry(db: Database, root: Path | None, entry: LogEntry) -> Link:
     """Continue the log in the database and in the file, or in neither.
 
     The file first, the commit last: who dies in between leaves a file that is ahead, and the next writer
@@ -140,7 +140,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _append(tx: Connection, entry: Entry) -> Link:
+def _append(tx: Connection, entry: LogEntry) -> Link:
     if broken := log.find_breaks(tx, entry.task):
         raise Refused(
             f"the holdout log of {entry.task} is broken at line {broken[0].line} in the database: it "
@@ -157,7 +157,7 @@ def _append(tx: Connection, entry: Entry) -> Link:
     return log.append(tx, entry)
 
 
-def _file_root(root: Path | None, intent: Entry) -> Path | None:
+def _file_root(root: Path | None, intent: LogEntry) -> Path | None:
     """Where the file is written; a drift check of a fleet that has no folder to write to goes on without."""
     if root is None or intent.is_look:
         return root
@@ -215,7 +215,7 @@ def freeze(db: Database, root: Path, *, name: str, task: str | None, reason: str
     sha256 = file_sha256(path)
     if _is_frozen(db, task_name, evalset.name, sha256):
         return Frozen(task_name, evalset.name, sha256, log.head(db, task_name), is_new=False)
-    entry = Entry(
+    entry = LogEntry(
         kind="freeze",
         at=utc_now(),
         task=task_name,

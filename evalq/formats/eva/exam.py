@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from evalq.bakeoff.inspect import Question, find_cases
+from evalq.bakeoff.inspect import CaseFilter, find_cases
 from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request, prepare_imported
@@ -242,7 +242,7 @@ def _as_written(lines: Sequence[Line]) -> list[Line]:
 
 
 def _answers(db: Database, result: BakeOffResult) -> dict[str, AnswerView]:
-    cases, _ = find_cases(db, result, Question(limit=result.n_jobs))
+    cases, _ = find_cases(db, result, CaseFilter(limit=result.n_jobs))
     return {case.case_id: case.answers[0] for case in cases if case.answers}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalq.bakeoff.inspect import Question, find_cases
+from evalq.bakeoff.inspect import CaseFilter, find_cases
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request, prepare_imported
 from evalq.definitions.definition import NAME_REMEDY, is_name
@@ -260,7 +260,7 @@ def read_result(db: Database, result: BakeOffResult, measured: Measurement) -> T
 
 def _decided(db: Database, result: BakeOffResult, measured: Measurement) -> list[Decided]:
     """By question, then by judge in the order named."""
-    cases, _ = find_cases(db, result, Question(limit=max(1, len(measured.asks))))
+    cases, _ = find_cases(db, result, CaseFilter(limit=max(1, len(measured.asks))))
     answers = {case.case_id: case.answers for case in cases}
     return [
         Decided(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalq.bakeoff.plan import Plan, make_plan
-from evalq.bakeoff.portfolio import Entry, cap_shares, next_commands, refuse_total_over_cap, split
+from evalq.bakeoff.portfolio import PortfolioTask, cap_shares, next_commands, refuse_total_over_cap, split
 from evalq.bakeoff.request import Request
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import SimulatedJudge
@@ -61,8 +61,8 @@ def test_a_part_is_never_rounded_up() -> None:
     assert split(Decimal("0.000002"), [Decimal(1), Decimal(2)]) == [Decimal(0), Decimal("0.000001")]
 
 
-def entry(task: str, estimate: str = "0.1", **asked: Any) -> Entry:
-    return Entry(Request(task, "dev", ["x", "y"], **asked), plan(estimate, "9", task))
+def entry(task: str, estimate: str = "0.1", **asked: Any) -> PortfolioTask:
+    return PortfolioTask(Request(task, "dev", ["x", "y"], **asked), plan(estimate, "9", task))
 
 
 def baked(task: str, state: BakeOffState, *, spent: str = "0.2", n_done: int = 50) -> BakeOffResult:

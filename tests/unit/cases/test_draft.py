@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalq.bakeoff.probes import Replies, Reply
+from evalq.bakeoff.probes import QueryReplies, QueryReply
 from evalq.cases.draft import (
     Drafted,
     DraftOptions,
@@ -41,9 +41,9 @@ def root(tmp_path: Path) -> Path:
 
 def answered(brief: DraftPlan, **other: Any) -> Drafted:
     """As if a model had drafted what simulated ones do."""
-    by_case = {case.id: Reply((case.expected or {})["answer"]) for case in brief.errand().evalset.cases}
+    by_case = {case.id: QueryReply((case.expected or {})["answer"]) for case in brief.query().evalset.cases}
     return collect_drafts(
-        brief, Replies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other)
+        brief, QueryReplies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other)
     )
 
 
@@ -66,11 +66,13 @@ def test_drafts_are_written_under_a_name_that_says_so(root: Path) -> None:
 
 def test_drafts_are_never_examples_of_drafts(root: Path) -> None:
     brief = plan_drafts(DraftOptions("t", 4, "m"), root)
-    assert "secret draft" not in str(brief.errand().evalset)
+    assert "secret draft" not in str(brief.query().evalset)
 
 
 def test_fewer_than_wanted_ends_as_partial(root: Path) -> None:
-    drafted = answered(plan_drafts(DraftOptions("t", 4, "m"), root), **{"DE-1": Reply(None, "no answer")})
+    drafted = answered(
+        plan_drafts(DraftOptions("t", 4, "m"), root), **{"DE-1": QueryReply(None, "no answer")}
+    )
     assert (len(drafted.drafts.cases), drafted.exit_code) == (2, 3)
     assert drafted.document(written=True, next_commands=[])["dropped"] == [
         {"question": "DE-1", "reason": "no answer"}
@@ -97,7 +99,7 @@ def test_a_task_without_a_set_is_drafted_for_without_strata(root: Path) -> None:
     (root / "evalsets/t/dev.yaml").unlink()
     brief = plan_drafts(DraftOptions("t", 6, "m"), root)
     assert [one.id for one in brief.questions] == ["all-1", "all-2"]
-    assert brief.errand().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
+    assert brief.query().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
 
 
 def test_a_name_that_cannot_be_is_refused(root: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.bakeoff.probes import Reply
+from evalq.bakeoff.probes import QueryReply
 from evalq.cases.draft_prompt import (
     BATCH,
     DraftCall,
@@ -124,7 +124,7 @@ def test_what_a_simulated_model_answers_is_read_as_drafts_that_fit(name: str) ->
     task, cases = shipped(name)
     questions = plan_calls(20, strata_of(cases), seed=0)
     asked = drafting_set(task, "draft-20", questions, cases, seed=0).cases
-    replies = {case.id: Reply((case.expected or {})["answer"]) for case in asked}
+    replies = {case.id: QueryReply((case.expected or {})["answer"]) for case in asked}
     drafts = read_drafts(task, questions, replies, known=cases)
     assert (len(drafts.cases), drafts.dropped) == (20, ())
     assert all(case.draft for case in drafts.cases)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.bakeoff.probes import Reply
+from evalq.bakeoff.probes import QueryReply
 from evalq.cases.draft_prompt import DraftCall, Stratum
 from evalq.cases.draft_reply import Drafts, read_drafts
 from evalq.definitions.evalset import EvalCase
@@ -26,7 +26,7 @@ def read(
     reply: Any, n: int = 1, *, task: TaskConfig = TASK, stratum: Stratum = STRATUM, **how: Any
 ) -> Drafts:
     text = reply if isinstance(reply, str) else json.dumps(reply)
-    return read_drafts(task, [DraftCall("EN-1", stratum, n)], {"EN-1": Reply(text)}, **how)
+    return read_drafts(task, [DraftCall("EN-1", stratum, n)], {"EN-1": QueryReply(text)}, **how)
 
 
 def a_case(q: str = "x", **other: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_reply_that_cannot_be_read_brings_nothing(reply: str) -> None:
 
 def test_a_call_without_an_answer_is_listed() -> None:
     drafts = read_drafts(
-        TASK, [DraftCall("EN-1", STRATUM, 2)], {"EN-1": Reply(None, "the answer is truncated")}
+        TASK, [DraftCall("EN-1", STRATUM, 2)], {"EN-1": QueryReply(None, "the answer is truncated")}
     )
     assert drafts.dropped[0].reason == "the answer is truncated"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalq.bakeoff.probes import Replies, Reply
+from evalq.bakeoff.probes import QueryReplies, QueryReply
 from evalq.cases.ingest import Ingested, IngestOptions, make_cases, names_wanted, read_source, write_cases
 from evalq.definitions.files import load_evalset
 from evalq.errors import InputError, Refused
@@ -108,20 +108,20 @@ def test_a_place_that_cannot_be_is_refused(root: Path, how: dict[str, Any], prob
         read_source(order(root, **how), root)
 
 
-def replies(**texts: str | None) -> Replies:
-    by_case = {f"line-{name[1:]}": Reply(text, "the answer is empty") for name, text in texts.items()}
-    return Replies(9, "namer", "concluded", Decimal("0.5"), is_kept=False, by_case=by_case)
+def replies(**texts: str | None) -> QueryReplies:
+    by_case = {f"line-{name[1:]}": QueryReply(text, "the answer is empty") for name, text in texts.items()}
+    return QueryReplies(9, "namer", "concluded", Decimal("0.5"), is_kept=False, by_case=by_case)
 
 
 def test_names_are_asked_of_rows_that_become_cases_scrubbed_of_all_else(root: Path) -> None:
     source = read_source(order(root, names_by="namer"), root)
-    errand = names_wanted(source, source.scrub())
-    assert errand is not None
-    assert [case.id for case in errand.evalset.cases] == ["line-1", "line-2"]
-    asked = json.dumps([case.inputs for case in errand.evalset.cases])
+    query = names_wanted(source, source.scrub())
+    assert query is not None
+    assert [case.id for case in query.evalset.cases] == ["line-1", "line-2"]
+    asked = json.dumps([case.inputs for case in query.evalset.cases])
     assert "anna@" not in asked
     assert "Anna wrote from [email-1]" in asked
-    assert (errand.judge, errand.evalset.name) == ("namer", "rows-prod")
+    assert (query.judge, query.evalset.name) == ("namer", "rows-prod")
 
 
 def test_nobody_is_asked_when_no_model_is_named(root: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalq.results import BakeOffResult, Calls, RunResult
-from evalq.review.calibration import Asked, Labelled, Stored, calibrate
+from evalq.review.calibration import CalibrationRequest, Labelled, Stored, calibrate
 from evalq.review.calibration_result import BadAnswer, Calibration, GraderCheck
 from evalq.review.labels import Answer
 from evalq.review.next_labels import check_lines, findings, judge_rows, next_rows
@@ -47,7 +47,7 @@ def labelled(*answered: list[Answer], **fields: Any) -> Labelled:
 
 
 def calibration(this: Labelled, source: Labelled | None = None, **asked: Any) -> Calibration:
-    return calibrate(this, source or this, Asked(**asked), Stored(3, 1, 2))
+    return calibrate(this, source or this, CalibrationRequest(**asked), Stored(3, 1, 2))
 
 
 GLIB = answers("glib", 10, 40, 0, 10)  # passed for its manner: 50 of 60 as graded, 10 by people

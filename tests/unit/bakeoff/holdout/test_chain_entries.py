@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from evalq.bakeoff.holdout.chain import (
-    Entry,
     History,
     Link,
+    LogEntry,
     Score,
     entry_of,
     history_of,
@@ -20,7 +20,7 @@ from evalq.bakeoff.holdout.chain import (
     result_entry,
 )
 
-FREEZE = Entry("freeze", "2026-11-01T10:00:00+00:00", "audit", "holdout-9", "a" * 64, "c" * 64)
+FREEZE = LogEntry("freeze", "2026-11-01T10:00:00+00:00", "audit", "holdout-9", "a" * 64, "c" * 64)
 LOOK = replace(
     FREEZE,
     kind="intent",
@@ -33,19 +33,19 @@ CHECK = replace(LOOK, run_type="drift_check", bakeoff_uid="u2")
 RESULT = replace(LOOK, kind="result", state="concluded", runs=(Score("x", 9, 8, 0.8889),), spent_usd="0.1")
 
 
-def links(*entries: Entry) -> list[Link]:
+def links(*entries: LogEntry) -> list[Link]:
     made: list[Link] = []
     for entry in entries:
         made.append(next_link(entry.fields(), made[-1] if made else None))
     return made
 
 
-def history(*entries: Entry) -> History:
+def history(*entries: LogEntry) -> History:
     return history_of(links(*entries))
 
 
 @pytest.mark.parametrize("entry", [FREEZE, LOOK, RESULT])
-def test_an_entry_is_read_back_from_its_line_with_its_number(entry: Entry) -> None:
+def test_an_entry_is_read_back_from_its_line_with_its_number(entry: LogEntry) -> None:
     (link,) = links(entry)
     assert entry_of(read_line(line_of(link)).fields) == replace(entry, seq=1)
 

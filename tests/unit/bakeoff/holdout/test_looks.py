@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.bakeoff.holdout import chain
-from evalq.bakeoff.holdout.chain import Entry
+from evalq.bakeoff.holdout.chain import LogEntry
 from evalq.bakeoff.holdout.guard import refuse_reading, refuse_writing
 from evalq.bakeoff.holdout.looks import freeze
 from evalq.definitions.files import file_sha256
@@ -46,7 +46,7 @@ def test_a_holdout_behind_a_link_or_by_the_name_inside_is_refused(tmp_path: Path
 
 def test_a_set_the_log_speaks_of_is_refused_under_any_name(tmp_path: Path) -> None:
     path = make(tmp_path, "dev.yaml")
-    entry = Entry("freeze", "2026-01-01T00:00:00+00:00", "t", "holdout-9", file_sha256(path), "c")
+    entry = LogEntry("freeze", "2026-01-01T00:00:00+00:00", "t", "holdout-9", file_sha256(path), "c")
     log = path.with_name("holdout-runs.log")
     log.write_bytes(chain.line_of(chain.next_link(entry.fields(), None)))
     assert refused(path, tmp_path)
