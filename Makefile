@@ -2,26 +2,39 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 PYTHON ?= python3
+UV := $(or $(shell command -v uv 2>/dev/null),$(VENV)/bin/uv)
+RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
-# In this order, not by the number of tests: long files last would leave all but one process idle at the end.
-SLOWEST_FIRST := tests/faults tests/acceptance tests/integration tests/contract
-# The tests start evalq some hundred times: it is to be compiled once.
+# The tests start evalq hundreds of times: it is compiled once.
 export PYTHONDONTWRITEBYTECODE :=
-# They write gigabytes of databases: in memory, where there is room.
+# They write gigabytes of databases: in memory, if there is room.
 ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 8000000 2>/dev/null && echo roomy),roomy)
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
 .PHONY: demo test check faults bench house map wheel clean bubblewrap
 
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit("evalq needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+# With uv, which takes seconds; with pip where uv cannot be had.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit("evalq needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@test -x $(UV) || $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt uv || true
+	$(UV) pip install --quiet --python $(PY) -c constraints.txt -e '$(1)' || \
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '$(1)'
+endef
 
-# Exit code 3 is what the demo is to end with: one judge is broken on purpose and left out.
-demo: $(STAMP)
+# What running needs.
+$(RUNS): pyproject.toml constraints.txt
+	$(call install,.)
+	@touch $@
+
+# What developing needs besides.
+$(STAMP): pyproject.toml constraints.txt
+	$(call install,.[dev])
+	@touch $(RUNS) $@
+
+# The demo ends with exit code 3, because one judge is broken on purpose and left out.
+demo: $(RUNS)
 	@$(VENV)/bin/evalq demo; code=$$?; \
 	if [ $$code -eq 3 ]; then \
 		echo; echo "Exit code 3, partial, as it should be: sim-gemini-2.5-flash answers nothing and is left out of the ranking."; \
@@ -39,14 +52,13 @@ bubblewrap:
 	@command -v bwrap >/dev/null || test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || \
 	{ apt-get install -y bubblewrap || { apt-get update && apt-get install -y bubblewrap; }; } >/dev/null 2>&1 || true
 
-# Apart, as every process collects all tests before it runs any: there are thousands of small ones.
+# Both halves always run; the last line counts them together.
 test: $(STAMP) bubblewrap
-	$(PY) -m pytest tests/unit tests/project -q -n auto
-	$(PY) -m pytest $(SLOWEST_FIRST) -q -n 4 --dist loadfile --no-loadscope-reorder
+	@$(PY) tests/run.py
 
 # The long form, a quarter of an hour: every fault, twenty random schedules, and 5,000 jobs under fire.
 faults: $(STAMP)
-	$(PY) -m pytest tests/faults -q --faults-long
+	$(PY) -m pytest tests/faults -q --faults-long --timeout=3600
 
 bench: $(STAMP)
 	$(PY) -m benchmarks.startup

@@ -1,6 +1,7 @@
 """What every kind of test shares."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,12 @@ _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow
 settings.register_profile("usual", _ANY_SPEED, max_examples=50)
 settings.register_profile("thorough", _ANY_SPEED, max_examples=1000)
 settings.load_profile("usual")
+
+
+# In the background and under nohup a shell starts its commands deaf to these, and so would be all we start.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
