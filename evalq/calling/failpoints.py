@@ -1,7 +1,7 @@
-"""Failpoints: places where a process kills itself when a test asks for it, and nothing otherwise.
+"""Failpoints: places where a process kills itself when a test asks for it.
 
-`EVALQ_FAILPOINTS="after_claim=3 before_outcome@case-7"`: at the third arrival at the one, whenever that case
-arrives at the other. Read once, and only where EVALQ_TESTING is 1.
+`EVALQ_FAILPOINTS="after_claim=3 before_outcome@case-7"` kills at the third arrival at the first place, and
+whenever that case arrives at the second. Read once, and only if EVALQ_TESTING is 1.
 """
 
 import os
@@ -26,14 +26,14 @@ FailpointName = Literal[
 
 @dataclass
 class Failpoints:
-    """Where to die: at the n-th arrival at a place, or when a case arrives there."""
+    """Where to die: at the n-th arrival at a place, or whenever a certain case arrives there."""
 
     counts: dict[str, int] = field(default_factory=dict)
     cases: frozenset[tuple[str, str]] = frozenset()
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def is_reached(self, name: FailpointName, case_id: str | None) -> bool:
-        """Whether this arrival is the one to die at."""
+        """Whether to die at this arrival."""
         if not (self.counts or self.cases):
             return False
         with self._lock:
@@ -43,24 +43,28 @@ class Failpoints:
 
 
 def read_failpoints(environ: Mapping[str, str]) -> Failpoints:
-    """The failpoints a test has set; none in earnest."""
-    words = environ.get("EVALQ_FAILPOINTS", "").split() if environ.get("EVALQ_TESTING") == "1" else []
-    counted = dict(word.split("=", 1) for word in words if "=" in word)
-    cases = frozenset(
-        (name, case) for name, _, case in (word.partition("@") for word in words if "@" in word)
-    )
-    for name in {*counted, *(name for name, _ in cases)}:
+    """The failpoints a test has set; none outside tests."""
+    counts: dict[str, int] = {}
+    cases: set[tuple[str, str]] = set()
+    words = environ.get("EVALQ_FAILPOINTS", "").split()
+    for word in words if environ.get("EVALQ_TESTING") == "1" else ():
+        if "=" in word:
+            name, _, count = word.partition("=")
+            counts[name] = int(count)
+        else:
+            name, _, case = word.partition("@")
+            cases.add((name, case))
         if name not in get_args(FailpointName):
             raise ValueError(f"there is no failpoint {name!r}; known: {', '.join(get_args(FailpointName))}")
-    return Failpoints({name: int(count) for name, count in counted.items()}, cases)
-
-
-@cache
-def _here() -> Failpoints:
-    return read_failpoints(os.environ)
+    return Failpoints(counts, frozenset(cases))
 
 
 def failpoint(name: FailpointName, case_id: str | None = None) -> None:
-    """Die here if a test wants it, as by the kernel's hand: no handler runs, nothing is flushed."""
-    if _here().is_reached(name, case_id):
+    """Die here if a test asks for it, as if killed by the kernel: no handler runs, nothing is flushed."""
+    if _failpoints_of_process().is_reached(name, case_id):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@cache
+def _failpoints_of_process() -> Failpoints:
+    return read_failpoints(os.environ)

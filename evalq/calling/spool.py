@@ -1,4 +1,4 @@
-"""The spool: answers paid for that cannot be stored yet, kept on the worker's own disk until they can."""
+"""The spool: keeps paid answers on the worker's own disk while the database is away."""
 
 import json
 import logging
@@ -16,19 +16,21 @@ from evalq.store.database import Database
 log = logging.getLogger(__name__)
 
 MIN_FREE_BYTES = 16_000_000
-"""Less than this on the spool's disk, and no call is paid for: its answer might have nowhere to go."""
+"""With less than this free on the spool's disk no call is paid for: its answer might be lost."""
+
+_REMEDY = "free some space or set EVALQ_SPOOL_DIR, then `evalq resume`"
 
 
 class Spool:
-    """Settles calls; by way of the disk when the database is away, one file a call."""
+    """Settles calls; while the database is away each goes to a file of its own."""
 
     def __init__(self, folder: Path, db: Database) -> None:
-        # Call numbers mean something in one database only; workers of several may share the folder.
+        # Call numbers are valid in one database only, and workers of several may share the folder.
         self._folder = folder / calls.installation(db)
         self._db = db
 
     def settle(self, call_id: int, settlement: calls.Settlement) -> None:
-        """Store what became of a call; with the database away it is kept on disk and Unreachable raised."""
+        """Store how a call ended; while the database is away, keep that on disk and raise Unreachable."""
         try:
             calls.settle(self._db, call_id, settlement)
         except Unreachable:
@@ -51,7 +53,7 @@ class Spool:
             )
 
     def replay(self) -> int:
-        """Store what the disk keeps, that of dead workers too; Unreachable while the database is away."""
+        """Store what the disk holds, also that of dead workers; returns how many, or raises Unreachable."""
         return sum(self._store(path) for path in self._folder.glob("*.json"))
 
     def _keep(self, call_id: int, settlement: calls.Settlement) -> None:
@@ -73,7 +75,7 @@ class Spool:
         except FileNotFoundError:  # another worker was faster
             return False
         except (OSError, ValueError, TypeError, psycopg.Error) as exc:
-            # It must not keep the others from being stored, nor the worker from working.
+            # One bad file must not keep the others from being stored, nor the worker from working.
             log.error("%s cannot be stored and is set aside: %s", path, type(exc).__name__)
             with suppress(OSError):
                 path.rename(path.with_suffix(".unreadable"))
@@ -81,6 +83,3 @@ class Spool:
         with suppress(OSError):
             path.unlink()
         return True
-
-
-_REMEDY = "free some space or set EVALQ_SPOOL_DIR, then `evalq resume`"

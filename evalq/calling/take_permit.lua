@@ -5,7 +5,7 @@
 -- ARGV  1 call  2 input tokens  3 output tokens  4..7 limits: requests, input tokens, output tokens a minute,
 --       concurrency (0: none)  8 burst, ms  9 longest wait worth reserving, ms  10 life of a call, ms
 -- Gate  next.requests, next.input, next.output: when the next unit is free (GCRA's theoretical arrival time, ms)
---       learned.*: limits the provider's headers told   closed_until: no call before (429)
+--       learned.*: limits from the provider's headers   closed_until: no call before (429)
 --       open_until, probe_until, probe: the breaker and the call that tries it
 --       minute, granted, granted_before: permits this minute and the last
 -- Reply {granted 0|1, wait ms, reason}; granted with a wait: the slot is reserved, go then.

@@ -8,6 +8,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+import redis
 
 from evalq.calling.metered import ConnectedJudge, Meter
 from evalq.calling.rate_limit import Gatekeeper
@@ -217,6 +218,27 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
     ]
     assert sql("SELECT array_agg(attempt ORDER BY id) FROM call_journal") == [([1, 2, 3],)]
     assert (said.cost_usd, sql(BUDGET)) == (usd("0.000034"), [(usd("0"), reserved + usd("0.000034"))])
+
+
+def test_a_worker_that_stops_does_not_wait_for_room_under_the_cap(
+    tmp_path: Path,
+    db: Database,
+    broker: Broker,
+    valkey: "redis.Redis",
+    reserve: Reserve,
+    job: jobs.Job,
+    judge: Callable[..., SimulatedJudge],
+    answer: Completion,
+) -> None:
+    def stop(_: float) -> None:
+        raise PutBack("the worker is stopping")
+
+    assert reserve("0.99995")
+    asked = ConnectedJudge(judge(), Failing(then=answer))
+    meter = Meter(db, Gatekeeper(broker, sleep=stop), Spool(tmp_path, db), job)
+    with pytest.raises(PutBack, match="stopping"):
+        meter.ask(asked, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer")
+    assert valkey.zcard(f"evalq:gate:{asked.judge.gate}:calls") == 0
 
 
 def test_an_ambiguous_call_is_repeated_once_and_no_more(

@@ -287,6 +287,15 @@ def test_a_call_that_was_never_made_costs_no_retry(
     assert valkey.get("evalq:retries:simulated") == "1"
 
 
+def test_a_call_that_was_never_made_gives_its_request_back(
+    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+) -> None:
+    slow = judge(rpm=5.0)
+    gatekeeper.give_back(gatekeeper.take(slow, prompt()))
+    gatekeeper.take(slow, prompt())
+    assert waits == []
+
+
 def test_without_a_broker_there_is_no_permit(judge: Judge) -> None:
     nowhere = Gatekeeper(Broker(make_app("redis://127.0.0.1:1/0")))
     with pytest.raises(PutBack, match="no limiter, no call"):
