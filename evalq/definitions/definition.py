@@ -1,4 +1,4 @@
-"""What every definition is: a strict, frozen model of something the user wrote."""
+"""The strict, frozen base of everything users write, and error messages that say where and what to change."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -15,42 +15,13 @@ from evalq.definitions.located import Loc, Located
 from evalq.errors import InputError, Problem
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-
-
-class Definition(BaseModel):
-    """A file the user wrote: unknown keys refused, types exact, nothing changed afterwards."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def is_unset(value: object) -> bool:
-    """True for what an optional field is when nobody wrote it.
-
-    Fields added after a release are left out of a snapshot in this case: its hash stays what it was.
-    """
-    return value is None or value is False or value == [] or value == {}
-
-
-class Absence(Enum):
-    """Stands where there is nothing, not even null."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Literal[Absence.ABSENT] = Absence.ABSENT
-
-
-def is_absent(value: object) -> bool:
-    """True for what nobody wrote, where anything JSON has may be written; it stays out of a snapshot."""
-    return value is ABSENT
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
+NAME_REMEDY = "use letters, digits, '.', '_' and '-', beginning with a letter or digit, 100 at most"
 MAX_PROBLEMS = 50
-_MANY = 12  # choices; the near ones are enough then
 
-_KINDS = {
+_MANY_CHOICES = 12
+_PATTERN_REMEDIES = {NAME_PATTERN: NAME_REMEDY}
+
+_EXPECTED_KINDS = {
     "string": ("text", "put it in quotes"),
     "int": ("a whole number", "write digits only, without quotes"),
     "float": ("a number", "write a number, without quotes"),
@@ -62,7 +33,9 @@ _KINDS = {
     "model": ("a mapping", "write it as 'key: value' pairs"),
     "path": ("a path", "write a path in quotes"),
 }
-_TYPES = {
+"""By the first word of pydantic's error type: what the value should be, and the remedy."""
+
+_GIVEN_KINDS = {
     str: "text",
     bool: "true or false",
     int: "a whole number",
@@ -71,60 +44,81 @@ _TYPES = {
     dict: "a mapping",
     type(None): "empty",
 }
-NAME_REMEDY = "use letters, digits, '.', '_' and '-', beginning with a letter or digit, 100 at most"
-_PATTERNS = {NAME_PATTERN: NAME_REMEDY}
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Definition(BaseModel):
+    """Part of a file the user wrote: unknown keys refused, types exact, never changed after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Absence(Enum):
+    """The type of ABSENT."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Literal[Absence.ABSENT] = Absence.ABSENT
+"""A value that was not written at all, where null is a value too."""
+
+
+def is_absent(value: object) -> bool:
+    """True for ABSENT; such fields are left out of a snapshot."""
+    return value is ABSENT
+
+
+def is_unset(value: object) -> bool:
+    """True for the value of an optional field that was not written.
+
+    Snapshots leave such fields out, so a field added in a later release does not change old hashes.
+    """
+    return value is None or value is False or value == [] or value == {}
+
+
+def is_name(text: str) -> bool:
+    """True for a text that can name a task, an evalset or a judge."""
+    return re.fullmatch(NAME_PATTERN, text) is not None
 
 
 def validate(model: type[Model], located: Located, *others: Problem) -> Model:
-    """The model of a located value; InputError with all its problems and the `others` found beside them."""
+    """Build the model from a located value; raise InputError with its problems and the `others`."""
     try:
         valid = model.model_validate(located.value)
     except ValidationError as exc:
-        raise InputError(*limit_problems([*_problems(exc, located, model), *others])) from None
+        raise InputError(*limit_problems([*_problems_of(exc, located, model), *others])) from None
     if others:
         raise InputError(*limit_problems(list(others)))
     return valid
 
 
-def is_name(text: str) -> bool:
-    """True for what may name a task, an evalset or a judge."""
-    return re.fullmatch(NAME_PATTERN, text) is not None
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'? (known: x, y)`, as far as either can be said."""
+    """`did you mean 'x'? (known: x, y)`; without the guess when no name is close, "" without known names."""
     names = list(known)
-    guess = get_close_matches(name, names, n=1)
-    parts = [f"did you mean {guess[0]!r}?"] if guess else []
-    return " ".join(parts + ([f"(known: {', '.join(names)})"] if names else []))
+    parts = [f"did you mean {guess!r}?" for guess in get_close_matches(name, names, n=1)]
+    if names:
+        parts.append(f"(known: {', '.join(names)})")
+    return " ".join(parts)
 
 
 def split_remedy(text: str) -> tuple[str, str]:
-    """Message and remedy of a ValueError written as `what is wrong; what to do`."""
+    """Split a ValueError's text, `what is wrong; what to do`, into message and remedy."""
     message, _, remedy = text.partition("; ")
     return message, remedy
 
 
 def limit_problems(problems: list[Problem]) -> list[Problem]:
-    """The first problems, and how many more there are: nobody reads a thousand."""
+    """The first problems, and how many more there are."""
     rest = len(problems) - MAX_PROBLEMS
     if rest <= 0:
         return problems
     return [*problems[:MAX_PROBLEMS], Problem(f"and {rest} more problems", file=problems[0].file)]
 
 
-def _problems(exc: ValidationError, located: Located, model: type[BaseModel]) -> list[Problem]:
-    problems = []
-    for error in exc.errors(include_url=False):
-        fault = _fault(error, model)
-        message, remedy = _DESCRIBERS.get(error["type"], _describe_other)(fault)
-        problems.append(located.problem(fault.loc, message, remedy))
-    return sorted(problems, key=lambda problem: problem.line)
-
-
 @dataclass(frozen=True)
 class _Fault:
-    """One error of a model, its path as the file has it, and the types along that path."""
+    """One error of a model, its path as written in the file, and the types along that path."""
 
     error: ErrorDetails
     loc: Loc
@@ -134,18 +128,81 @@ class _Fault:
     @property
     def place(self) -> str:
         """`scoring.mode`, `cases[3].id`."""
-        return _place(self.loc) or "the file"
+        return _dotted(self.loc) or "the file"
 
 
-def _fault(error: ErrorDetails, model: type[BaseModel]) -> _Fault:
+def _problems_of(exc: ValidationError, located: Located, model: type[BaseModel]) -> list[Problem]:
+    problems = []
+    for error in exc.errors(include_url=False):
+        fault = _trace_fault(error, model)
+        message, remedy = _DESCRIBERS.get(error["type"], _describe_other)(fault)
+        problems.append(located.problem(fault.loc, message, remedy))
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def _trace_fault(error: ErrorDetails, model: type[BaseModel]) -> _Fault:
+    """Follow the error's path through the types, leaving out the parts that are not in the file."""
     loc: Loc = ()
     parent: Any = None
     expected: Any = model
     for part in error["loc"]:
         below, is_written = _step(expected, part)
         parent, expected = expected, below
-        loc = (*loc, part) if is_written else loc
+        if is_written:
+            loc = (*loc, part)
     return _Fault(error, loc, parent, expected)
+
+
+def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
+    """The type under `part`, and whether the part is in the file: the tag that chose a model is not."""
+    annotation = _strip(annotation)
+    if _is_model(annotation):
+        field = _find_field(annotation, part)
+        return (field.annotation if field else None), True
+    if get_origin(annotation) in (list, dict):
+        return get_args(annotation)[-1], True
+    for model in get_args(annotation):
+        if part in _tags(model):
+            return model, False
+    return None, True
+
+
+def _find_field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
+    for name, field in model.model_fields.items():
+        if key in (name, field.alias, *_other_names(field)):
+            return field
+    return None
+
+
+def _other_names(field: FieldInfo) -> list[str]:
+    choices = field.validation_alias
+    if not isinstance(choices, AliasChoices):
+        return []
+    return [name for name in choices.choices if isinstance(name, str)]
+
+
+def _strip(annotation: Any) -> Any:
+    """The type without its `Annotated` and its `| None`."""
+    if get_origin(annotation) is Annotated:
+        return _strip(get_args(annotation)[0])
+    others = [one for one in get_args(annotation) if one is not type(None)]
+    if type(None) in get_args(annotation) and len(others) == 1:
+        return _strip(others[0])
+    return annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _tags(model: Any) -> tuple[str, ...]:
+    """The words that choose this model in a union: the values of its `type` or `provider`."""
+    if not _is_model(model):
+        return ()
+    for key in ("type", "provider"):
+        if key in model.model_fields:
+            return get_args(model.model_fields[key].annotation)
+    return ()
 
 
 def _describe_missing(fault: _Fault) -> tuple[str, str]:
@@ -155,8 +212,11 @@ def _describe_missing(fault: _Fault) -> tuple[str, str]:
 
 def _describe_extra(fault: _Fault) -> tuple[str, str]:
     key = fault.loc[-1]
-    known = _written_names(fault.parent) if _is_model(fault.parent) else ()
-    return f"unknown key {_safe(key)}{_inside(fault.loc[:-1])}", did_you_mean(str(key), known)
+    known = []
+    if _is_model(fault.parent):
+        for name, field in fault.parent.model_fields.items():
+            known.append((_other_names(field) or [name])[0])
+    return f"unknown key {_quote(key)}{_inside(fault.loc[:-1])}", did_you_mean(str(key), known)
 
 
 def _describe_choice(fault: _Fault) -> tuple[str, str]:
@@ -165,28 +225,34 @@ def _describe_choice(fault: _Fault) -> tuple[str, str]:
 
 def _describe_tag(fault: _Fault) -> tuple[str, str]:
     context = fault.error["ctx"]
-    place = _place((*fault.loc, context["discriminator"].strip("'")))
+    place = _dotted((*fault.loc, context["discriminator"].strip("'")))
     return _refuse_choice(place, context["tag"], " or ".join(context["expected_tags"].rsplit(", ", 1)))
 
 
 def _refuse_choice(place: str, given: object, allowed: str) -> tuple[str, str]:
+    message = f"{place} cannot be {_quote(given)}"
     names = re.findall(r"'([^']*)'", allowed)
-    near_names = get_close_matches(str(given), names, n=3)
-    if near_names and len(names) > _MANY:
-        return f"{place} cannot be {_safe(given)}", f"did you mean {' or '.join(map(repr, near_names))}?"
-    remedy = f"write {near_names[0]!r}; allowed: {allowed}" if near_names else f"write {allowed}"
-    return f"{place} cannot be {_safe(given)}", remedy
+    close = get_close_matches(str(given), names, n=3)
+    if not close:
+        return message, f"write {allowed}"
+    if len(names) > _MANY_CHOICES:
+        return message, f"did you mean {' or '.join(map(repr, close))}?"
+    return message, f"write {close[0]!r}; allowed: {allowed}"
 
 
 def _describe_no_tag(fault: _Fault) -> tuple[str, str]:
     key = fault.error["ctx"]["discriminator"].strip("'")
-    tags = ", ".join(tag for model in get_args(_bare(fault.expected)) for tag in _tags(model))
-    return f"missing key {key!r}{_inside(fault.loc)}", f"add {key}: one of {tags}"
+    tags: list[str] = []
+    for model in get_args(_strip(fault.expected)):
+        tags += _tags(model)
+    return f"missing key {key!r}{_inside(fault.loc)}", f"add {key}: one of {', '.join(tags)}"
 
 
 def _describe_value(fault: _Fault) -> tuple[str, str]:
     message, remedy = split_remedy(str(fault.error["ctx"]["error"]))
-    return (f"{fault.place}: {message}" if fault.loc else message), remedy
+    if fault.loc:
+        message = f"{fault.place}: {message}"
+    return message, remedy
 
 
 def _describe_short(fault: _Fault) -> tuple[str, str]:
@@ -195,18 +261,19 @@ def _describe_short(fault: _Fault) -> tuple[str, str]:
 
 def _describe_pattern(fault: _Fault) -> tuple[str, str]:
     pattern = fault.error["ctx"]["pattern"]
-    remedy = _PATTERNS.get(pattern, f"write what matches {pattern}")
+    remedy = _PATTERN_REMEDIES.get(pattern, f"write what matches {pattern}")
     return f"{fault.place} is not of the right form", remedy
 
 
 def _describe_other(fault: _Fault) -> tuple[str, str]:
     """A wrong type, or a value out of bounds; the value itself is never shown, since it may be a secret."""
     error = fault.error
-    kind = _KINDS.get(error["type"].split("_")[0])
+    kind = _EXPECTED_KINDS.get(error["type"].split("_")[0])
     if kind is None or error["type"].startswith("string_too"):
         return f"{fault.place}: {error['msg'].replace('Input should', 'it should')}", "change the value"
+    wanted, remedy = kind
     given = type(error["input"])
-    return f"{fault.place} should be {kind[0]}, but is {_TYPES.get(given, given.__name__)}", kind[1]
+    return f"{fault.place} should be {wanted}, but is {_GIVEN_KINDS.get(given, given.__name__)}", remedy
 
 
 _DESCRIBERS: dict[str, Callable[[_Fault], tuple[str, str]]] = {
@@ -222,67 +289,17 @@ _DESCRIBERS: dict[str, Callable[[_Fault], tuple[str, str]]] = {
 }
 
 
-def _place(loc: Loc) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
+def _dotted(loc: Loc) -> str:
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
 
 
 def _inside(loc: Loc) -> str:
-    return f" in {_place(loc)}" if loc else ""
+    return f" in {_dotted(loc)}" if loc else ""
 
 
-def _safe(text: object) -> str:
+def _quote(text: object) -> str:
     """Quoted, on one line, short, and without the password of an address pasted in the wrong place."""
     return re.sub(r"(://)[^@]*@", r"\1…@", repr(text))[:80]
-
-
-def _step(annotation: Any, part: str | int) -> tuple[Any, bool]:
-    """The type under `part`, and whether the part is in the file: the tag that chose among models is not."""
-    annotation = _bare(annotation)
-    if _is_model(annotation):
-        field = _field(annotation, part)
-        return (field.annotation if field else None), True
-    if get_origin(annotation) in (list, dict):
-        return get_args(annotation)[-1], True
-    chosen = [model for model in get_args(annotation) if part in _tags(model)]
-    return (chosen[0], False) if chosen else (None, True)
-
-
-def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
-    """The field written under `key`: by its name or by one of its other names."""
-    fields = model.model_fields.items()
-    return next((field for name, field in fields if key in (name, field.alias, *_other_names(field))), None)
-
-
-def _written_names(model: type[BaseModel]) -> list[str]:
-    """The keys a user may write, each field under the name it is known by first."""
-    return [next(iter(_other_names(field)), name) for name, field in model.model_fields.items()]
-
-
-def _other_names(field: FieldInfo) -> list[str]:
-    choices = field.validation_alias
-    return (
-        [name for name in choices.choices if isinstance(name, str)]
-        if isinstance(choices, AliasChoices)
-        else []
-    )
-
-
-def _bare(annotation: Any) -> Any:
-    """The type without its `Annotated` and its `| None`."""
-    if get_origin(annotation) is Annotated:
-        return _bare(get_args(annotation)[0])
-    others = [one for one in get_args(annotation) if one is not type(None)]
-    is_optional = type(None) in get_args(annotation) and len(others) == 1
-    return _bare(others[0]) if is_optional else annotation
-
-
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
-def _tags(model: Any) -> tuple[str, ...]:
-    """The words that choose this model in a union: the values its `type` or `provider` may have."""
-    fields = model.model_fields if _is_model(model) else {}
-    return tuple(
-        tag for key in ("type", "provider") if key in fields for tag in get_args(fields[key].annotation)
-    )
