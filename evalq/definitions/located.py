@@ -1,9 +1,8 @@
-"""A value read from a file, and the line on which each of its parts was written."""
+"""Values read from a file with the line of each part; reads JSON so, YAML is in `yaml_text`."""
 
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -15,6 +14,10 @@ MAX_DEPTH = 50
 MAX_NODES = 500_000
 MAX_TEXT_BYTES = 5_000_000
 
+# Possessive, so that an unclosed quote is passed in one step.
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]|[^\s\[\]{}:,"]+|\n', re.DOTALL)
+_HARD_TO_STORE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+
 
 @dataclass(frozen=True)
 class Located:
@@ -25,8 +28,9 @@ class Located:
     file: str
 
     def written(self, loc: Loc) -> Loc:
-        """The parts of `loc` that are in the value; a union's tag or a missing key is passed over."""
-        value, path = self.value, []
+        """The parts of `loc` that are in the value; a union's tag or a missing key is skipped."""
+        value = self.value
+        path: list[str | int] = []
         for part in loc:
             try:
                 value = value[part]
@@ -55,7 +59,7 @@ class _Container:
 
 
 class Tree:
-    """Builds a Located from its parts in the order they are written, and refuses what no definition needs."""
+    """Builds a Located from its parts in the order they are written; refuses what no definition needs."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -66,7 +70,7 @@ class Tree:
 
     @property
     def located(self) -> Located:
-        """What was built so far."""
+        """The value built so far."""
         return Located(self._root, self._lines, self._file)
 
     @property
@@ -80,7 +84,7 @@ class Tree:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def open(self, container: dict[str, Any] | list[Any], line: int) -> None:
-        """A mapping or a list begins; what follows goes into it, until it is closed."""
+        """Begin a mapping or a list; all that follows goes into it until it is closed."""
         if len(self._open) >= MAX_DEPTH:
             self.refuse(f"nested deeper than {MAX_DEPTH} levels", "flatten it", line)
         if self.awaits_key:
@@ -88,11 +92,11 @@ class Tree:
         self._open.append(_Container(container, self._place(container, line)))
 
     def close(self) -> None:
-        """The mapping or list opened last ends."""
+        """End the mapping or list opened last."""
         self._open.pop()
 
     def scalar(self, value: Any, line: int) -> None:
-        """A key of the open mapping, or a value."""
+        """Add a key of the open mapping, or a value."""
         if isinstance(value, float) and not math.isfinite(value):
             self.refuse(
                 "not a finite number", "write a finite number, or put it in quotes to mean text", line
@@ -105,7 +109,7 @@ class Tree:
             self._place(value, line)
 
     def refuse(self, message: str, remedy: str, line: int) -> NoReturn:
-        """End the reading here, with what to mend."""
+        """Stop reading here, with what to change."""
         raise InputError(Problem(message, remedy, self._file, line))
 
     def _take_key(self, key: Any, line: int) -> None:
@@ -146,26 +150,21 @@ class Tree:
 
 
 def is_storable(text: str) -> bool:
-    """False for what neither UTF-8 nor Postgres can hold: half a surrogate pair, a NUL."""
+    """False for text that UTF-8 or Postgres cannot hold: half a surrogate pair, a NUL."""
     if text.isascii():
         return "\x00" not in text
     return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def check_size(text: str, file: str) -> None:
-    """Refuse a text too long to be written by hand, before anything reads it."""
+    """Refuse a text too long to be written by hand, before it is parsed."""
     if len(text) > MAX_TEXT_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
         remedy = "split it, or write cases as JSONL or CSV"
         raise InputError(Problem(f"larger than {MAX_TEXT_BYTES // 1_000_000} MB", remedy, file))
 
 
-# Possessive, so that a quote never closed is passed in one step.
-_PIECE = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]|[^\s\[\]{}:,"]+|\n', re.DOTALL)
-_HARD_TO_STORE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-
-
 def load_json(text: str, file: str, *, first_line: int = 1) -> Located:
-    """The value in `text`; None for an empty one. `first_line` is where in the file the text begins."""
+    """Read JSON; empty text is None. `first_line` is the line of the file on which the text begins."""
     check_size(text, file)
     if not text.strip():
         return Located(None, {(): first_line}, file)
@@ -173,40 +172,52 @@ def load_json(text: str, file: str, *, first_line: int = 1) -> Located:
         try:
             return Located(_read_quickly(text), {(): first_line}, file)
         except (ValueError, RecursionError):
-            pass  # read again below, slower, to say where and why
+            pass  # read again below, more slowly, to report where and why
     return _read_carefully(text, file, first_line)
 
 
 def _read_quickly(text: str) -> Any:
-    """One line of JSONL at full speed; raises ValueError for all that is wrong or needs a closer look."""
+    """Read one line of JSONL at full speed; raise ValueError for anything that needs a closer look."""
     if text.count("{") + text.count("[") > MAX_DEPTH or _HARD_TO_STORE.search(text):
         raise ValueError
     return _STRICT.decode(text)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
-    return mapping if len(mapping) == len(pairs) else _refuse("")
+    if len(mapping) < len(pairs):
+        raise ValueError("a key is written twice")
+    return mapping
 
 
-def _finite(number: str) -> float:
+def _parse_float(number: str) -> float:
     value = float(number)
-    return value if abs(value) != float("inf") else _refuse(number)
+    if math.isinf(value):
+        raise ValueError("not a finite number")
+    return value
 
 
-def _refuse(_text: str) -> Any:
-    raise ValueError
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a finite number")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_float
+)
 
 
 def _read_carefully(text: str, file: str, first_line: int) -> Located:
     _check_syntax(text, file, first_line)
     tree = Tree(file)
-    for piece, line in _pieces(text, first_line):
-        if piece in ("{", "["):
-            tree.open({} if piece == "{" else [], line)
+    line = first_line
+    for match in _JSON_TOKEN.finditer(text):
+        piece = match.group()
+        if piece == "\n":
+            line += 1
+        elif piece == "{":
+            tree.open({}, line)
+        elif piece == "[":
+            tree.open([], line)
         elif piece in ("}", "]"):
             tree.close()
         else:
@@ -222,18 +233,8 @@ def _check_syntax(text: str, file: str, first_line: int) -> None:
         line = exc.lineno + first_line - 1
         raise InputError(Problem(f"not JSON: {exc.msg} (column {exc.colno})", remedy, file, line)) from None
     except RecursionError:
-        pass  # far deeper than the tree allows: it refuses, and knows the line
+        pass  # deeper than the tree allows, which refuses it with its line
     except ValueError:
         raise InputError(
             Problem("a number of thousands of digits", "put it in quotes", file, first_line)
         ) from None
-
-
-def _pieces(text: str, line: int) -> Iterator[tuple[str, int]]:
-    """Brackets, strings, numbers and words of a valid JSON text, each with its line."""
-    for match in _PIECE.finditer(text):
-        piece = match.group()
-        if piece == "\n":
-            line += 1
-        else:
-            yield piece, line

@@ -1,4 +1,4 @@
-"""Safe YAML with positions: YAML 1.2's plain values, no aliases, no tags, no key written twice."""
+"""Reads YAML safely and with line numbers: YAML 1.2's plain values, no tags, no key written twice."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +11,9 @@ import yaml
 from evalq.definitions.located import Loc, Located, Tree, check_size, is_storable
 from evalq.errors import InputError, Problem
 
+MAX_EXPANDED = 100_000
+MERGE_KEY = "<<"
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is not in every build of PyYAML
 
 _WORDS: dict[str, bool | None] = {
@@ -19,7 +22,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 
-# A leading zero makes a post code, an account or a phone number: that stays text.
+# A leading zero means a post code, an account or a phone number, which stays text.
 INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,999})|0o[0-7]{1,999}|0x[0-9a-fA-F]{1,999}")
 FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -36,7 +39,7 @@ _USUAL_REMEDY = "check the indentation there, and put text with special characte
 
 
 def load_yaml(text: str, file: str) -> Located:
-    """The one document in `text`; None for an empty one. `file` names it in errors."""
+    """Read the one document in `text`; empty text is None. Anchors and aliases are refused."""
     tree = Tree(file)
     for event in yaml_events(text, file):
         _refuse_anchor(tree, event)
@@ -45,7 +48,7 @@ def load_yaml(text: str, file: str) -> Located:
 
 
 def yaml_events(text: str, file: str) -> Iterator[yaml.Event]:
-    """The parts of `text` in the order they are written; what is not YAML is refused with its line."""
+    """Yield the parts of `text` as written; refuse invalid YAML with its line."""
     check_size(text, file)
     if not is_storable(text):
         raise InputError(Problem("a NUL or half a surrogate pair in the text", "remove it", file))
@@ -54,7 +57,7 @@ def yaml_events(text: str, file: str) -> Iterator[yaml.Event]:
 
 
 def plain_value(text: str) -> Any:
-    """What an unquoted word means: only true and false are booleans, dates and times stay text."""
+    """The value of an unquoted word: only true and false are booleans, dates and times stay text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -63,18 +66,21 @@ def plain_value(text: str) -> Any:
         return int(text, 0)
     if FLOAT.fullmatch(text):
         return float(text)
-    return float(text.replace(".", "")) if NOT_FINITE.fullmatch(text) else text
+    if NOT_FINITE.fullmatch(text):
+        return float(text.replace(".", ""))
+    return text
 
 
 def take_event(tree: Tree, event: yaml.Event, plain: Callable[[str], Any] = plain_value) -> None:
-    """Put one part into the tree; `plain` says what an unquoted word means. A tag is refused."""
+    """Put one part into the tree; `plain` gives the value of an unquoted word. A tag is refused."""
     line = line_of_event(event)
     if getattr(event, "tag", None) is not None:
         tree.refuse("a tag ('!…')", "remove it; put text that begins with '!' in quotes", line)
     match event:
+        case yaml.ScalarEvent() if event.implicit[0]:
+            tree.scalar(plain(event.value), line)
         case yaml.ScalarEvent():
-            is_plain = event.implicit[0]
-            tree.scalar(plain(event.value) if is_plain else event.value, line)
+            tree.scalar(event.value, line)
         case yaml.MappingStartEvent():
             tree.open({}, line)
         case yaml.SequenceStartEvent():
@@ -86,7 +92,7 @@ def take_event(tree: Tree, event: yaml.Event, plain: Callable[[str], Any] = plai
 
 
 def line_of_event(event: yaml.Event) -> int:
-    """Where it begins, counted from 1; 0 when unknown."""
+    """The line it begins on, counted from 1; 0 when unknown."""
     return event.start_mark.line + 1 if event.start_mark else 0
 
 
@@ -103,32 +109,28 @@ def _syntax_errors_located(text: str, file: str) -> Iterator[None]:
     try:
         yield
     except yaml.MarkedYAMLError as exc:
-        reason = ", ".join(filter(None, (exc.problem, exc.context)))
-        raise InputError(Problem(f"not YAML: {reason}", _remedy(reason), file, _line(exc))) from None
+        reason = ", ".join(part for part in (exc.problem, exc.context) if part)
+        mark = exc.problem_mark
+        if "quoted scalar" in (exc.context or ""):  # reported where it was opened, not at the last line
+            mark = exc.context_mark or mark
+        line = mark.line + 1 if mark else 1
+        raise InputError(Problem(f"not YAML: {reason}", _find_remedy(reason), file, line)) from None
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
-        raise InputError(Problem(f"not YAML: {exc.reason}", _remedy(exc.reason), file, line)) from None
+        raise InputError(Problem(f"not YAML: {exc.reason}", _find_remedy(exc.reason), file, line)) from None
 
 
-def _line(exc: yaml.MarkedYAMLError) -> int:
-    """Where it went wrong; for a quote never closed, where it was opened, since it ends at the last line."""
-    is_quote = "quoted scalar" in (exc.context or "")
-    mark = (exc.context_mark if is_quote else exc.problem_mark) or exc.problem_mark
-    return mark.line + 1 if mark else 1
-
-
-def _remedy(reason: str) -> str:
-    return next((remedy for sign, remedy in _REMEDIES.items() if sign in reason), _USUAL_REMEDY)
-
-
-MAX_EXPANDED = 100_000
-MERGE_KEY = "<<"
+def _find_remedy(reason: str) -> str:
+    for sign, remedy in _REMEDIES.items():
+        if sign in reason:
+            return remedy
+    return _USUAL_REMEDY
 
 
 def load_anchored_yaml(
     text: str, file: str, *, merges: bool = True, plain: Callable[[str], Any] = plain_value
 ) -> Located:
-    """The one document in `text`, its aliases written out; a part's line is where its anchor stands.
+    """Read the one document in `text` with its aliases expanded; their parts have the anchor's line.
 
     Keys are text, as written. Without `merges` a `<<` is a key like any other, as in plain YAML 1.2.
     """
@@ -136,13 +138,16 @@ def load_anchored_yaml(
     for event in yaml_events(text, file):
         expansion.take(event)
     located = expansion.tree.located
-    has_merges = merges and any(MERGE_KEY in loc for loc in located.lines)
-    return _merged(located) if has_merges else located
+    if not merges or not any(MERGE_KEY in loc for loc in located.lines):
+        return located
+    lines: dict[Loc, int] = {}
+    value = _merge(located, located.value, _Place((), ()), lines)
+    return Located(value, lines, located.file)
 
 
 @dataclass
 class _Recording:
-    """What stands under an anchor, in the order it is written."""
+    """The parts of an anchored value, in the order they are written."""
 
     anchor: str
     events: list[yaml.Event] = field(default_factory=list)
@@ -157,7 +162,7 @@ class _Recording:
 
 
 class _Expansion:
-    """Fills a tree, and plays what stands under an anchor again wherever an alias names it."""
+    """Fills a tree, and repeats the parts of an anchored value wherever an alias names it."""
 
     def __init__(self, tree: Tree, plain: Callable[[str], Any]) -> None:
         self.tree = tree
@@ -165,10 +170,10 @@ class _Expansion:
         self._whole: dict[str, list[yaml.Event]] = {}
         self._open: list[_Recording] = []
         self._expanded = 0
-        self._line = 0  # of the part being read, not of what it plays again
+        self._line = 0  # of the part being read, not of those it repeats
 
     def take(self, event: yaml.Event) -> None:
-        """Record and place one part as it is read."""
+        """Place one part as it is read, and record it for later aliases."""
         self._line = line_of_event(event)
         is_value = isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         anchor = getattr(event, "anchor", None) if is_value else None
@@ -192,7 +197,7 @@ class _Expansion:
 
     def _expand(self, alias: yaml.AliasEvent) -> None:
         if any(recording.anchor == alias.anchor for recording in self._open):
-            message = f"alias '*{alias.anchor}' stands inside its own anchor"
+            message = f"alias '*{alias.anchor}' is inside its own anchor"
             self.tree.refuse(message, "write the value out", self._line)
         if alias.anchor not in self._whole:
             remedy = f"write '&{alias.anchor}' before the value it means, or put the text in quotes"
@@ -209,12 +214,6 @@ def _as_written(text: str) -> str:
     return text
 
 
-def _merged(located: Located) -> Located:
-    lines: dict[Loc, int] = {}
-    value = _merge(located, located.value, _Place((), ()), lines)
-    return Located(value, lines, located.file)
-
-
 @dataclass(frozen=True)
 class _Place:
     """Where a part was written, and where it is after merging."""
@@ -227,7 +226,7 @@ class _Place:
 
 
 def _merge(located: Located, value: Any, place: _Place, lines: dict[Loc, int]) -> Any:
-    """The value with every mapping under a `<<` laid beneath the keys beside it."""
+    """The value with every `<<` replaced by the entries it merges; the keys beside it win."""
     lines[place.new] = located.line_of(place.old)
     if isinstance(value, list):
         return [_merge(located, item, place.down(i), lines) for i, item in enumerate(value)]
@@ -241,11 +240,14 @@ def _merge(located: Located, value: Any, place: _Place, lines: dict[Loc, int]) -
 
 
 def _entries(located: Located, mapping: dict[str, Any], loc: Loc) -> Iterator[tuple[str, Any, Loc]]:
-    """The mapping's own entries, then those merged into it: whoever comes first counts."""
-    yield from ((key, child, (*loc, key)) for key, child in mapping.items() if key != MERGE_KEY)
+    """The mapping's own entries, then those merged into it: the first of a key counts."""
+    for key, child in mapping.items():
+        if key != MERGE_KEY:
+            yield key, child, (*loc, key)
     if MERGE_KEY not in mapping:
         return
-    merged, place = mapping[MERGE_KEY], (*loc, MERGE_KEY)
+    merged = mapping[MERGE_KEY]
+    place: Loc = (*loc, MERGE_KEY)
     sources = [(merged, place)]
     if isinstance(merged, list):
         sources = [(item, (*place, i)) for i, item in enumerate(merged)]
@@ -257,7 +259,7 @@ def _entries(located: Located, mapping: dict[str, Any], loc: Loc) -> Iterator[tu
 
 
 def _order(mapping: dict[str, Any], result: dict[str, Any]) -> Iterator[str]:
-    """Merged keys stand where the merge key stood."""
+    """The keys in order, merged ones in the place of the merge key."""
     own = [key for key in mapping if key != MERGE_KEY]
     for key in mapping:
         if key == MERGE_KEY:

@@ -90,7 +90,7 @@ def test_a_bomb_of_aliases_is_refused_with_its_line() -> None:
 
 def test_an_anchor_that_holds_itself_is_refused() -> None:
     problem = problem_in("a: &a\n  - *a\n")
-    assert (problem.message, problem.line) == ("alias '*a' stands inside its own anchor", 2)
+    assert (problem.message, problem.line) == ("alias '*a' is inside its own anchor", 2)
 
 
 def test_an_alias_of_nothing_is_refused() -> None:
