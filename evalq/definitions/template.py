@@ -1,4 +1,4 @@
-"""Safe templates: `str.format`'s look with plain names only, filled in one pass."""
+"""Templates with plain `{names}`, `{{placeholders}}` for variables, and matchers such as `{{any_uuid}}`."""
 
 import json
 import re
@@ -8,19 +8,37 @@ from functools import lru_cache
 from string import Formatter
 from typing import Any
 
+MATCHERS: Mapping[str, str] = {
+    "any_string": r"[\s\S]*",
+    "any_number": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
+    "any_uuid": r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
+    "any_email": r"[^@\s]+@[^@\s]+\.[^@\s.]+",
+    "any_iso_datetime": r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?",
+}
+"""The pattern each matcher means inside a longer text."""
+
+_MATCHER = re.compile(r"\{\{\s*(any_\w+)\s*\}\}")
+_MATCHER_PREFIX = "any_"
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,99})\s*\}\}")
 _LITERAL_BRACES = "write {{ and }} for braces that are text"
 
 
 def check_template(template: str) -> tuple[str, ...]:
     """The names a template uses, each once, in order; ValueError for anything but plain names."""
-    return tuple(dict.fromkeys(name for _, name in _parts(template) if name is not None))
+    names = [name for _, name in _split_fields(template) if name is not None]
+    return tuple(dict.fromkeys(names))
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """The template filled in. Braces inside a value stay as they are; what is not text becomes JSON."""
-    return "".join(
-        literal if name is None else literal + _shown(values[name]) for literal, name in _parts(template)
-    )
+    """Fill the template in one pass: braces inside a value stay, values that are not text become JSON."""
+    parts: list[str] = []
+    for literal, name in _split_fields(template):
+        parts.append(literal)
+        if name is not None:
+            value = values[name]
+            is_text = isinstance(value, str)
+            parts.append(value if is_text else json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return "".join(parts)
 
 
 def names_builtin_rubric(rubric: str) -> bool:
@@ -28,31 +46,29 @@ def names_builtin_rubric(rubric: str) -> bool:
     return re.fullmatch(r"[a-z_]+", rubric) is not None
 
 
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 @lru_cache(maxsize=256)  # a bake-off renders the same few templates a hundred thousand times
-def _parts(template: str) -> tuple[tuple[str, str | None], ...]:
+def _split_fields(template: str) -> tuple[tuple[str, str | None], ...]:
+    """The literal texts, each with the name that follows it."""
     try:
         fields = list(Formatter().parse(template))
     except ValueError as exc:
         raise ValueError(f"{str(exc).lower()}; close every brace, and {_LITERAL_BRACES}") from None
-    return tuple((literal, _plain_name(name, spec, conversion)) for literal, name, spec, conversion in fields)
+    return tuple((literal, _check_name(name, spec, conversion)) for literal, name, spec, conversion in fields)
 
 
-def _plain_name(name: str | None, spec: str | None, conversion: str | None) -> str | None:
-    """The field's name. An attribute or index would reach into the program, a width fill the memory."""
+def _check_name(name: str | None, spec: str | None, conversion: str | None) -> str | None:
+    """Refuse all but plain names: an attribute could reach into the program, a width fill the memory."""
     if name is None or (name.isidentifier() and not spec and not conversion):
         return name
-    field = "{" + name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+    field = "{" + name
+    if conversion:
+        field += f"!{conversion}"
+    if spec:
+        field += f":{spec}"
+    field += "}"
     raise ValueError(
         f"{field[:60]!r} is not a plain name; write a name such as {{text}}, or {_LITERAL_BRACES}"
     )
-
-
-_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,99})\s*\}\}")
-_MATCHER_PREFIX = "any_"
 
 
 def variable_of(name: str) -> str:
@@ -61,9 +77,13 @@ def variable_of(name: str) -> str:
 
 
 def names_in(value: Any) -> list[str]:
-    """The placeholders in a JSON value, in lower case, each once; matchers such as {{any_uuid}} are none."""
-    found = (name.lower() for text in _texts(value) for name in _PLACEHOLDER.findall(text))
-    return [name for name in dict.fromkeys(found) if not name.startswith(_MATCHER_PREFIX)]
+    """The placeholders in a JSON value, in lower case, each once; matchers do not count."""
+    names: dict[str, None] = {}
+    for text in _texts_in(value):
+        for name in _PLACEHOLDER.findall(text):
+            if not name.lower().startswith(_MATCHER_PREFIX):
+                names[name.lower()] = None
+    return list(names)
 
 
 def filled(value: Any, values: Mapping[str, str]) -> Any:
@@ -72,71 +92,59 @@ def filled(value: Any, values: Mapping[str, str]) -> Any:
         return _PLACEHOLDER.sub(lambda found: values.get(found[1].lower(), found[0]), value)
     if isinstance(value, dict):
         return {key: filled(item, values) for key, item in value.items()}
-    return [filled(item, values) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [filled(item, values) for item in value]
+    return value
 
 
 def read_variables(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Every value known, by the placeholder's name in lower case: those given, over the environment's."""
+    """The known values by placeholder name in lower case: `given` overrides the environment's."""
     prefix = variable_of("")
-    known = {
-        name.removeprefix(prefix).lower(): value
-        for name, value in environ.items()
-        if name.startswith(prefix) and value.strip()
-    }
-    return {**known, **{name.lower(): value for name, value in given.items()}}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
-
-
-MATCHERS: Mapping[str, str] = {
-    "any_string": r"[\s\S]*",
-    "any_number": r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?",
-    "any_uuid": r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
-    "any_email": r"[^@\s]+@[^@\s]+\.[^@\s.]+",
-    "any_iso_datetime": r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?",
-}
-"""What each stands for inside a longer text."""
-
-_MATCHER = re.compile(r"\{\{\s*(any_\w+)\s*\}\}")
+    known: dict[str, str] = {}
+    for name, value in environ.items():
+        if name.startswith(prefix) and value.strip():
+            known[name.removeprefix(prefix).lower()] = value
+    for name, value in given.items():
+        known[name.lower()] = value
+    return known
 
 
 def parts_of(text: str) -> list[tuple[str, bool]]:
     """The text cut at its matchers: literal parts, and matchers' names marked True."""
+    # The pattern has one group, so every second part is a matcher's name.
     return [(part, i % 2 == 1) for i, part in enumerate(_MATCHER.split(text)) if part]
 
 
 def matcher_in(text: str) -> str | None:
-    """The matcher that is all of the text; None when there is none, or more than it."""
+    """The matcher that is the whole text; None when there is more, or no matcher."""
     found = _MATCHER.fullmatch(text)
     return found[1] if found else None
 
 
 def has_matcher(value: Any) -> bool:
-    """True when a matcher stands anywhere in a JSON value, keys aside."""
-    return any(_MATCHER.search(text) for text in _texts_with_matchers(value))
+    """True when a JSON value contains a matcher anywhere but in its keys."""
+    return any(_MATCHER.search(text) for text in _texts_in(value))
 
 
 def check_matchers(value: Any) -> None:
-    """ValueError for a matcher nobody knows, anywhere in a JSON value."""
-    for text in _texts_with_matchers(value):
+    """Raise ValueError for an unknown matcher anywhere in a JSON value."""
+    for text in _texts_in(value):
         for name in _MATCHER.findall(text):
             if name not in MATCHERS:
-                near = get_close_matches(name, MATCHERS, n=1)
-                remedy = f"write {{{{{near[0]}}}}}" if near else f"known are {', '.join(MATCHERS)}"
+                remedy = f"known are {', '.join(MATCHERS)}"
+                for guess in get_close_matches(name, MATCHERS, n=1):
+                    remedy = f"write {{{{{guess}}}}}"
                 raise ValueError(f"no matcher is called {name!r}; {remedy}")
 
 
-def _texts_with_matchers(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, keys aside, in order; not recursive, since the depth is unbounded."""
     rest = [value]
     while rest:
         item = rest.pop()
         if isinstance(item, str):
             yield item
-        elif isinstance(item, dict | list):
-            rest += item.values() if isinstance(item, dict) else item
+        elif isinstance(item, dict):
+            rest += reversed(item.values())
+        elif isinstance(item, list):
+            rest += reversed(item)

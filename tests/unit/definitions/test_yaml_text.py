@@ -160,4 +160,8 @@ def test_too_many_values_are_refused() -> None:
 
 
 def test_an_error_without_a_mark_is_placed_on_line_one() -> None:
-    assert yaml_text._line(yaml.MarkedYAMLError(problem="odd")) == 1
+    with (
+        pytest.raises(InputError, match=r"f\.yaml:1: not YAML: odd"),
+        yaml_text._syntax_errors_located("", "f.yaml"),
+    ):
+        raise yaml.MarkedYAMLError(problem="odd")
