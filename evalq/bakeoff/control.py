@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evalq.bakeoff.conclude import conclude_paused
 from evalq.bakeoff.progress import read_progress
-from evalq.definitions.catalogue import catalogue, resolve
+from evalq.definitions.catalogue import all_judges, resolve_judge
 from evalq.definitions.definition import did_you_mean
 from evalq.engines.session import Session
 from evalq.errors import InputError, Problem
@@ -62,11 +62,11 @@ def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) ->
 def named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:
     """The runs of these judges, each once; every run of the bake-off when `judges` is empty."""
     runs = {run.judge: run for run in bakeoffs.runs(session.db, bakeoff_id)}
-    known = catalogue(session.settings.judges)
+    known = all_judges(session.settings.judges)
     named: dict[str, RunRow] = {}
     problems = []
     for name in judges or runs:
-        judge = name if name in runs else resolve(name, known)
+        judge = name if name in runs else resolve_judge(name, known)
         if judge in runs:
             named[judge] = runs[judge]
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from evalq.calling.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
-from evalq.definitions.catalogue import Catalogue, pick
+from evalq.definitions.catalogue import Catalogue, pick_judges
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.graders.model import PairwiseGrader
@@ -285,7 +285,7 @@ def _pick_grader(name: str | None, task: TaskConfig, known: Catalogue) -> JudgeC
                 "write model: under it, give --grader-model, or set grader_model: in evalq.yaml",
             )
         )
-    return pick([name], known)[0]
+    return pick_judges([name], known)[0]
 
 
 def refuse_absent_opponents(

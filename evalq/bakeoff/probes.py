@@ -11,7 +11,7 @@ from evalq.bakeoff.holdout import is_holdout
 from evalq.bakeoff.plan import Plan, make_plan, refuse_over_cap, refuse_unpriced
 from evalq.bakeoff.progress import Gate, read_gates
 from evalq.bakeoff.request import Request
-from evalq.definitions.catalogue import catalogue, pick
+from evalq.definitions.catalogue import all_judges, pick_judges
 from evalq.definitions.evalset import EvalSet
 from evalq.definitions.project import is_draft_set, list_evalsets
 from evalq.definitions.task import TaskConfig
@@ -135,7 +135,7 @@ class QueryReplies:
 
 def plan_query(query: ModelQuery, settings: Settings) -> Plan:
     """Who is asked, and what it may cost; nothing is touched."""
-    judges = pick([query.judge], catalogue(settings.judges))
+    judges = pick_judges([query.judge], all_judges(settings.judges))
     if not query.allow_unpriced:
         refuse_unpriced(judges)
     return make_plan(query.task, query.evalset, judges, seed=query.seed)

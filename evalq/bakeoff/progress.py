@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.definitions.judge import JudgeConfig
 from evalq.engines.broker import Broker
 from evalq.results import JudgeProgress, Progress
@@ -95,7 +95,7 @@ class Gate:
 
 def read_gates(broker: Broker, settings: Settings) -> Iterator[Gate]:
     """Every gate used in the last day."""
-    judges = {judge.gate: judge for judge in catalogue(settings.judges).values()}
+    judges = {judge.gate: judge for judge in all_judges(settings.judges).values()}
     now = datetime.now(UTC)
     for name, state in broker.gates().items():
         yield _gate(name, state, judges.get(name), broker.waiting_at(name), now)

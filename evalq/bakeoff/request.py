@@ -15,7 +15,7 @@ from evalq.bakeoff.plan import (
     refuse_absent_opponents,
     refuse_unpriced,
 )
-from evalq.definitions.catalogue import Catalogue, catalogue, pick, with_models
+from evalq.definitions.catalogue import Catalogue, all_judges, pick_judges, with_models
 from evalq.definitions.files import LoadedEvalSet, display_path, file_sha256, load_evalset, load_task
 from evalq.definitions.fit import check_fit
 from evalq.definitions.judge import with_deadline
@@ -58,7 +58,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     whole = load_evalset(path)
     _check_look(request, path, eval_set=whole.evalset.name, task=task, root=root)
     imported = LoadedTask(task, _accepted(whole, task.name))
-    plan = _planned(imported, request, settings, known=catalogue(settings.judges))
+    plan = _planned(imported, request, settings, known=all_judges(settings.judges))
     plan = replace(plan, n_drafts=whole.n_drafts)
     if not holdout.is_holdout(plan.evalset.name):
         return plan
@@ -70,7 +70,7 @@ def prepare_imported(imported: LoadedTask, request: Request, settings: Settings)
     _refuse_holdout(imported, request)
     names = (*request.judges, *imported.judges, *named_models(imported.task, imported.evalset.cases))
     chosen = [request.grader_model] if request.grader_model else []
-    known = with_models(catalogue(settings.judges), (*names, *chosen))
+    known = with_models(all_judges(settings.judges), (*names, *chosen))
     wanted = replace(
         request,
         judges=request.judges or imported.judges,
@@ -89,7 +89,7 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
     cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
     judges = [
         with_deadline(judge, imported.deadline_s)
-        for judge in pick(request.judges or task.default_judges, known)
+        for judge in pick_judges(request.judges or task.default_judges, known)
     ]
     refuse_absent_opponents(task, cases, judges)
     graders = choose_graders(

@@ -14,7 +14,7 @@ from evalq.bakeoff.launch import launch
 from evalq.bakeoff.plan import Plan, apply_scorer, choose_graders, make_plan
 from evalq.bakeoff.verdict_cache import verdict_key
 from evalq.calling.pricing import estimate_usd
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.definitions.definition import Definition, validate
 from evalq.definitions.files import TASK_SUFFIXES, display_path, file_sha256, load_located, load_task
 from evalq.definitions.graders import GraderConfig
@@ -147,7 +147,7 @@ def plan_rescore(session: Session, runs: Sequence[RunRow], source: BakeOffRow, h
         task,
         evalset.cases,
         on_trial,
-        catalogue(session.settings.judges),
+        all_judges(session.settings.judges),
         chosen=how.grader_model,
         usual=session.settings.grader_model,
     )

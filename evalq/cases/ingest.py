@@ -17,7 +17,14 @@ from evalq.cases.rows_to_cases import (
     convert_rows,
     used_values,
 )
-from evalq.cases.scrub.report import Recall, Report, load_marked, make_report, measure, render_diff
+from evalq.cases.scrub.report import (
+    Recall,
+    ScrubReport,
+    load_marked,
+    make_report,
+    measure_recall,
+    render_diff,
+)
 from evalq.cases.scrub.scrub import Pseudonyms, ScrubbedRow, scrub_row
 from evalq.definitions.definition import NAME_REMEDY, is_name
 from evalq.definitions.evalset import EvalSet
@@ -66,7 +73,7 @@ class Ingested:
     columns: Mapping[str, Any]
     rows: int
     cast: ConvertedRows
-    report: Report
+    report: ScrubReport
     diff: str
     recall: Recall
     unread: tuple[SkippedRow, ...] = ()
@@ -213,7 +220,7 @@ def make_cases(
         cast=cast,
         report=make_report(kept),
         diff=render_diff(kept, before=file, after=path),
-        recall=measure(load_marked()),
+        recall=measure_recall(load_marked()),
         unread=names.unread if names else (),
         names=_names_pass(replies, names) if replies and names else None,
     )

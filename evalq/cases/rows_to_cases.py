@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalq.cases.scrub.scrub import ScrubbedRow, renumbered
+from evalq.cases.scrub.scrub import ScrubbedRow, renumber
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import LoadedEvalSet, Row, columns_of
@@ -176,7 +176,7 @@ def convert_rows(
 def content_id(case: EvalCase) -> str:
     """The hash of what a case asks and expects; how its stand-ins are counted makes no difference."""
     content = {"inputs": case.inputs, "expected": case.expected, "expected_type": case.expected_type}
-    text = renumbered(json.dumps(content, ensure_ascii=False, sort_keys=True), {})
+    text = renumber(json.dumps(content, ensure_ascii=False, sort_keys=True), {})
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -40,7 +40,7 @@ def alerts(ctx: click.Context, limit: int, as_json: bool) -> int:
 @alerts.command("test")
 def send_test() -> int:
     """Send a test alert to every channel of evalq.yaml, and say what became of it."""
-    from evalq.definitions.schedules import named
+    from evalq.definitions.schedules import name_channels
     from evalq.drift.alerts import Means, Message, try_to_send
     from evalq.keys import environment_with_keys
 
@@ -51,7 +51,9 @@ def send_test() -> int:
     message = Message(
         "evalq: this is a test alert, nothing is wrong", {"schema": "evalq.alert/1", "kind": "test"}
     )
-    errors = {name: try_to_send(channel, message, means) for name, channel in named(settings.alerts).items()}
+    errors = {
+        name: try_to_send(channel, message, means) for name, channel in name_channels(settings.alerts).items()
+    }
     for name, error in errors.items():
         click.echo(f"{'✗' if error else '✓'} {name}: {error or 'arrived'}")
     click.echo("next  evalq drift status", err=True)

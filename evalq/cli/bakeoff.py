@@ -124,10 +124,10 @@ def demo(context: Context, scorer: Any, seed: int, run: RunOptions) -> int:
     integration would: it is left out of the ranking and the demo ends with exit code 3, partial.
     """
     from evalq.bakeoff.request import Request
-    from evalq.definitions.catalogue import catalogue
+    from evalq.definitions.catalogue import all_judges
     from evalq.definitions.judge import SimulatedJudge
 
-    simulated = [name for name, judge in catalogue({}).items() if isinstance(judge, SimulatedJudge)]
+    simulated = [name for name, judge in all_judges({}).items() if isinstance(judge, SimulatedJudge)]
     judges = [name for name in simulated if name != "sim-grader"]
     return _run(context, Request(DEMO_TASK, DEMO_SET, judges, scorer, seed=seed), run)
 

@@ -11,7 +11,7 @@ import click
 from evalq.cli.output import json_text
 from evalq.definitions.files import display_path
 from evalq.definitions.project import ProjectCheck, check_project
-from evalq.definitions.scaffold import draft, write_new
+from evalq.definitions.scaffold import scaffold_task, write_new
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
 from evalq.settings import load_settings, project_root
@@ -46,7 +46,7 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
 )
 def init(name: str, source: Path | None) -> None:
     """Write a first task NAME and its evalset `dev`, ready to run."""
-    drafted = draft(name, source)
+    drafted = scaffold_task(name, source)
     for path in write_new(drafted.files, project_root(Path.cwd())):
         click.echo(f"wrote {display_path(path)}")
     if drafted.left_out:
@@ -130,11 +130,11 @@ _LIMITS = ("rpm", "input_tpm", "output_tpm", "concurrency")
 )
 def judges(as_json: bool) -> int:
     """List the judges one can name: those that come with evalq and those of evalq.yaml."""
-    from evalq.definitions.catalogue import catalogue
+    from evalq.definitions.catalogue import all_judges
     from evalq.keys import environment_with_keys
 
     environ = environment_with_keys(os.environ)
-    known = catalogue(load_settings(Path.cwd(), os.environ).judges).values()
+    known = all_judges(load_settings(Path.cwd(), os.environ).judges).values()
     rows = [_row(judge, environ) for judge in known]
     if as_json:
         click.echo(json_text(rows))

@@ -244,11 +244,11 @@ def _next(source: "IngestSource", ingested: "Ingested", *, written: bool) -> lis
 
 def _show_recall(*, as_json: bool) -> int:
     """What the detectors find of what is marked in the shipped set, by kind."""
-    from evalq.cases.scrub.report import load_marked, measure
+    from evalq.cases.scrub.report import load_marked, measure_recall
     from evalq.cli.output import print_table
     from evalq.reports.text import percent, span
 
-    found = measure(load_marked()).document()
+    found = measure_recall(load_marked()).document()
     if as_json:
         click.echo(json_text({"schema": "evalq.recall/1", **found}))
         return 0

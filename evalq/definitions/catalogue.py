@@ -28,7 +28,7 @@ _PROVIDERS = {
 _BUILT_IN = Path(__file__).parent / "judges.yaml"
 
 
-def catalogue(own: Catalogue) -> dict[str, JudgeConfig]:
+def all_judges(own: Catalogue) -> dict[str, JudgeConfig]:
     """Every judge by name; `own` judges override those that come with evalq."""
     return {**_shipped(), **own}
 
@@ -40,14 +40,14 @@ def with_models(known: Catalogue, names: Iterable[str]) -> dict[str, JudgeConfig
     this model, or else a new one, priced by the table.
     """
     models = {judge.model: judge for judge in reversed(list(known.values()))}
-    unknown = [name for name in names if resolve(name, known) is None]
+    unknown = [name for name in names if resolve_judge(name, known) is None]
     judges = {name: models.get(name) or _of_provider(name) for name in unknown}
     return {**known, **{name: judge for name, judge in judges.items() if judge is not None}}
 
 
-def pick(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
+def pick_judges(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
     """The judges named, each once, under the names the catalogue has for them."""
-    found = {name: resolve(name, known) for name in names}
+    found = {name: resolve_judge(name, known) for name in names}
     problems = [_unknown(name, known) for name, judge in found.items() if judge is None]
     if problems:
         raise InputError(*problems)
@@ -56,7 +56,7 @@ def pick(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
     return [known[name] for name in dict.fromkeys(name for name in found.values() if name is not None)]
 
 
-def resolve(name: str, known: Catalogue) -> str | None:
+def resolve_judge(name: str, known: Catalogue) -> str | None:
     """The catalogue's name for a judge: as written, else spelt a little differently, else an alias."""
     if name in known:
         return name

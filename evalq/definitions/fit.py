@@ -40,7 +40,7 @@ def fits_own_graders(case: EvalCase) -> tuple[str, str] | None:
 
 
 def _suffices(grader: GraderConfig) -> Check:
-    return lambda case: grader.lack(case.expected or {})
+    return lambda case: grader.find_misfit(case.expected or {})
 
 
 def has_input(name: str, template: str) -> Check:

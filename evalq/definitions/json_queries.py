@@ -20,11 +20,11 @@ _PART = re.compile(r"\[(\d+|\*)\]|((?:\\.|[^.\[\]\\])+)")
 
 def check_json_path(path: str) -> None:
     """ValueError, with a remedy, for what is no JSONPath, or one that could take forever."""
-    parsed_json_path(path)
+    parse_json_path(path)
 
 
 @lru_cache(maxsize=128)
-def parsed_json_path(path: str) -> "JSONPath":
+def parse_json_path(path: str) -> "JSONPath":
     """The path, ready to look with."""
     from jsonpath_ng.exceptions import JSONPathError
     from jsonpath_ng.parser import parse
@@ -108,14 +108,14 @@ def registry_of(schema: Schema) -> "Registry[Any]":
     return with_own
 
 
-def undialected(schema: Any) -> Any:
+def without_dialect(schema: Any) -> Any:
     """The schema without its $schema: it is read as draft 2020-12, whatever it calls itself."""
     if isinstance(schema, list):
-        return [undialected(item) for item in schema]
+        return [without_dialect(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if key != "$schema" or not isinstance(value, str)}
-    return {key: value if key in _DATA else undialected(value) for key, value in kept.items()}
+    return {key: value if key in _DATA else without_dialect(value) for key, value in kept.items()}
 
 
 def _check_form(schema: Schema) -> None:

@@ -63,11 +63,11 @@ def _lowered(value: Any) -> Any:
 
 def check_regex(pattern: str, flags: Iterable[Flag] = ()) -> None:
     """ValueError, with a remedy, for what is no regular expression or would take the machine's memory."""
-    compiled(pattern, tuple(flags))
+    compile_regex(pattern, tuple(flags))
 
 
 @lru_cache(maxsize=128)  # a bake-off searches for the same few patterns a hundred thousand times
-def compiled(pattern: str, flags: tuple[Flag, ...] = ()) -> "regex.Pattern[str]":
+def compile_regex(pattern: str, flags: tuple[Flag, ...] = ()) -> "regex.Pattern[str]":
     """The pattern for the engine that takes a time limit; it means what it means to `re`."""
     import regex
 

@@ -85,20 +85,20 @@ cases:
 
 
 @dataclass(frozen=True)
-class Draft:
+class Scaffold:
     """Files to write, by their path in the project, and the inputs no template can name."""
 
     files: Mapping[str, str]
     left_out: tuple[str, ...] = ()
 
 
-def draft(name: str, source: Path | None = None) -> Draft:
+def scaffold_task(name: str, source: Path | None = None) -> Scaffold:
     """A task and its evalset `dev`; with a source, its cases and a template that names their inputs."""
     if not is_name(name):
         raise InputError(Problem(f"{name!r} cannot name a task", NAME_REMEDY))
     if source is None:
         task = _task_text(name, prompt=_EXAMPLE_PROMPT, template="{text}", scoring=_EXACT)
-        return Draft(_files(name, task, _EXAMPLE_EVALSET.replace("NAME", name)))
+        return Scaffold(_files(name, task, _EXAMPLE_EVALSET.replace("NAME", name)))
     return _draft_from(name, load_evalset(source))
 
 
@@ -124,7 +124,7 @@ def _files(name: str, task: str, evalset: str) -> dict[str, str]:
     return {f"tasks/{name}.yaml": task, f"evalsets/{name}/dev.yaml": evalset}
 
 
-def _draft_from(name: str, loaded: LoadedEvalSet) -> Draft:
+def _draft_from(name: str, loaded: LoadedEvalSet) -> Scaffold:
     names = _shared_inputs(loaded.evalset)
     usable = [one for one in names if one.isidentifier()]
     if not usable:
@@ -132,7 +132,7 @@ def _draft_from(name: str, loaded: LoadedEvalSet) -> Draft:
         raise InputError(Problem("no input that a template could name", remedy, loaded.file, 1))
     task = _fitting_task(name, usable, loaded)
     left_out = tuple(one for one in names if one not in usable)
-    return Draft(_files(name, task, _evalset_text(name, loaded)), left_out)
+    return Scaffold(_files(name, task, _evalset_text(name, loaded)), left_out)
 
 
 def _shared_inputs(evalset: EvalSet) -> list[str]:

@@ -68,7 +68,7 @@ class AlertChannel(Definition):
         return kind  # type: ignore[return-value]
 
 
-def named(channels: Sequence[AlertChannel]) -> dict[str, AlertChannel]:
+def name_channels(channels: Sequence[AlertChannel]) -> dict[str, AlertChannel]:
     """The channels by kind, the second of a kind as `webhook-2`: how deliveries remember them."""
     seen: Counter[str] = Counter()
     by_name = {}

@@ -76,7 +76,7 @@ def variable_of(name: str) -> str:
     return f"EVALQ_VAR_{name.upper()}"
 
 
-def names_in(value: Any) -> list[str]:
+def find_placeholders(value: Any) -> list[str]:
     """The placeholders in a JSON value, in lower case, each once; matchers do not count."""
     names: dict[str, None] = {}
     for text in _texts_in(value):
@@ -86,14 +86,14 @@ def names_in(value: Any) -> list[str]:
     return list(names)
 
 
-def filled(value: Any, values: Mapping[str, str]) -> Any:
+def fill_placeholders(value: Any, values: Mapping[str, str]) -> Any:
     """The JSON value with every placeholder filled that has a value; the others stay as they are."""
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda found: values.get(found[1].lower(), found[0]), value)
     if isinstance(value, dict):
-        return {key: filled(item, values) for key, item in value.items()}
+        return {key: fill_placeholders(item, values) for key, item in value.items()}
     if isinstance(value, list):
-        return [filled(item, values) for item in value]
+        return [fill_placeholders(item, values) for item in value]
     return value
 
 
@@ -109,7 +109,7 @@ def read_variables(given: Mapping[str, str], environ: Mapping[str, str]) -> dict
     return known
 
 
-def parts_of(text: str) -> list[tuple[str, bool]]:
+def split_at_matchers(text: str) -> list[tuple[str, bool]]:
     """The text cut at its matchers: literal parts, and matchers' names marked True."""
     # The pattern has one group, so every second part is a matcher's name.
     return [(part, i % 2 == 1) for i, part in enumerate(_MATCHER.split(text)) if part]

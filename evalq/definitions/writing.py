@@ -23,12 +23,12 @@ def evalset_yaml(evalset: EvalSet, file: str, *, named: bool = True) -> str:
     """An evalset as YAML; InputError when that would be more than the loader takes."""
     document = _document(evalset, named=named)
     check_size(json.dumps(document), file)  # before the dump, which takes a second per megabyte
-    text = yaml_of(document)
+    text = to_yaml(document)
     load_yaml(text, file)
     return text
 
 
-def yaml_of(document: Any) -> str:
+def to_yaml(document: Any) -> str:
     """A value as YAML that our own reading takes for the same value."""
     return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
 

@@ -17,7 +17,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from evalq.calling.providers.transport import Pool, TlsPool, call
-from evalq.definitions.schedules import AlertChannel, named
+from evalq.definitions.schedules import AlertChannel, name_channels
 from evalq.store.database import Database, Row
 
 DEADLINE_S = 10.0
@@ -230,7 +230,7 @@ _AT_ONCE = 50
 
 def are_due(db: Database, channels: Sequence[AlertChannel]) -> bool:
     """Whether there is something to deliver; alerts raised since are assigned to their channels first."""
-    names = list(named(channels))
+    names = list(name_channels(channels))
     if not names:
         return False
     db.run("open_deliveries", channels=names)
@@ -245,7 +245,7 @@ def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str
     """
     if not are_due(db, channels):
         return 0
-    by_name, means, arrived = named(channels), Means(environ), 0
+    by_name, means, arrived = name_channels(channels), Means(environ), 0
     for _ in range(_AT_ONCE):
         row = db.row("claim_delivery", channels=list(by_name))
         if row is None:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.errors import EvalqError
 from evalq.keys import PROVIDER_KEYS, environment_with_keys
 from evalq.settings import Settings, data_dir
@@ -138,7 +138,7 @@ def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthChec
         environ = environment_with_keys(environ)
     except EvalqError as exc:
         yield HealthCheck("keys file", False, str(exc), needed=False)
-    named = {judge.key_name for judge in catalogue(settings.judges).values() if judge.key_name}
+    named = {judge.key_name for judge in all_judges(settings.judges).values() if judge.key_name}
     for variable in sorted({*PROVIDER_KEYS.values(), *named}):
         present = bool(environ.get(variable))
         yield HealthCheck(f"key {variable}", present, "present" if present else "not set", needed=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request, prepare_imported
 from evalq.bakeoff.request import prepare as prepare_native
-from evalq.definitions.catalogue import catalogue, resolve, with_models
+from evalq.definitions.catalogue import all_judges, resolve_judge, with_models
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import HttpJudge, JudgeConfig, ModelJudge, SimulatedJudge
 from evalq.definitions.loaded import Format, LoadedTask, TriggerMode
@@ -67,8 +67,8 @@ def prepare_all(requests: Sequence[Request], settings: Settings, root: Path) -> 
 
 def _imported(importer: Format, request: Request, settings: Settings, root: Path) -> LoadedTask:
     """The file as a task and cases; whether a skill is used is decided as its judges can show it."""
-    known = with_models(catalogue(settings.judges), request.judges)
-    judges = [known[name] for one in request.judges if (name := resolve(one, known)) is not None]
+    known = with_models(all_judges(settings.judges), request.judges)
+    judges = [known[name] for one in request.judges if (name := resolve_judge(one, known)) is not None]
     mode = request.trigger_mode or trigger_mode_of(judges)
     imported = importer.load(Path(request.eval_set), root, trigger_mode=mode)
     if request.trigger_mode is not None:

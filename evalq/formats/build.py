@@ -19,7 +19,7 @@ from evalq.definitions.loaded import LoadedTask
 from evalq.definitions.project import definition_files
 from evalq.definitions.task import TaskConfig
 from evalq.definitions.template import names_builtin_rubric
-from evalq.definitions.writing import case_fields, yaml_of
+from evalq.definitions.writing import case_fields, to_yaml
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.formats.problems import Losses
@@ -117,7 +117,7 @@ def own_form(imported: LoadedTask, *, task: str, eval_set: str) -> OwnForm:
             raise InputError(Problem(f"{name!r} cannot name a {what}", NAME_REMEDY))
     own_task = imported.task.model_copy(update={"name": task})
     evalset = imported.evalset.model_copy(update={"name": eval_set, "task": task})
-    task_text = yaml_of(own_task.model_dump(exclude_unset=True))
+    task_text = to_yaml(own_task.model_dump(exclude_unset=True))
     _read_back(own_task, task_text, imported)
     name, text = _cases_file(evalset, imported)
     return OwnForm(own_task, evalset, {f"tasks/{task}.yaml": task_text, f"evalsets/{task}/{name}": text})
@@ -151,7 +151,7 @@ def _cases_file(evalset: EvalSet, imported: LoadedTask) -> tuple[str, str]:
     cases = [case_fields(case) for case in evalset.cases]
     lines = [json.dumps(case, ensure_ascii=False) for case in cases]
     if sum(map(len, lines)) <= LARGEST_YAML:
-        text = yaml_of({"name": evalset.name, "task": evalset.task, "cases": cases})
+        text = to_yaml({"name": evalset.name, "task": evalset.task, "cases": cases})
         _read_back(evalset, text, imported)
         return f"{evalset.name}.yaml", text
     return f"{evalset.name}.jsonl", "".join(f"{line}\n" for line in lines)

@@ -11,7 +11,7 @@ from evalq.definitions.definition import ABSENT
 from evalq.definitions.graders.code import Comparator, FunctionCase
 from evalq.definitions.graders.values import is_number
 from evalq.definitions.json_queries import dotted_parts
-from evalq.definitions.template import MATCHERS, has_matcher, matcher_in, parts_of
+from evalq.definitions.template import MATCHERS, has_matcher, matcher_in, split_at_matchers
 from evalq.grading.reading import is_datetime, is_email, is_uuid
 from evalq.grading.search import TimedSearch
 
@@ -370,7 +370,7 @@ def _is_of(name: str, value: Any) -> bool:
 
 
 def _pattern(text: str) -> str:
-    parts = parts_of(text)
+    parts = split_at_matchers(text)
     return "".join(f"(?:{MATCHERS[part]})" if is_matcher else re.escape(part) for part, is_matcher in parts)
 
 

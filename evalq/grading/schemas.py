@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import FormatError, ValidationError, best_match
 from jsonschema.validators import extend
 
-from evalq.definitions.json_queries import Schema, registry_of, undialected
+from evalq.definitions.json_queries import Schema, registry_of, without_dialect
 from evalq.errors import UngradableAnswer
 from evalq.grading.grader import quote
 from evalq.grading.reading import FORMATS
@@ -44,7 +44,7 @@ Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
 
 def find_misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
     """Where a JSON value does not fit the schema, and why; None when it does."""
-    plain = undialected(schema)
+    plain = without_dialect(schema)
     validator = _bounded_validator()(plain, registry=registry_of(plain), format_checker=_Allowance())
     try:
         worst = best_match(islice(validator.iter_errors(value), MAX_ERRORS))

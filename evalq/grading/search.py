@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalq.definitions.regexes import Flag, compiled
+from evalq.definitions.regexes import Flag, compile_regex
 from evalq.errors import UngradableAnswer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class TimedSearch:
     def _run(
         self, pattern: str, text: str, flags: Sequence[Flag], *, is_whole: bool
     ) -> "regex.Match[str] | None":
-        ready = compiled(pattern, tuple(flags))
+        ready = compile_regex(pattern, tuple(flags))
         search = ready.fullmatch if is_whole else ready.search
         started = time.thread_time()
         try:

@@ -20,7 +20,13 @@ from evalq.calling.providers.reading import (
 )
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import HttpJudge
-from evalq.definitions.template import check_template, filled, names_in, render, variable_of
+from evalq.definitions.template import (
+    check_template,
+    fill_placeholders,
+    find_placeholders,
+    render,
+    variable_of,
+)
 from evalq.errors import ProviderFault
 from evalq.records import Completion, CompletionState, Prompt, ToolCall
 
@@ -61,7 +67,7 @@ class Exchange:
         method = str(written.get("method", "GET"))
         if method not in _METHODS:
             raise ProviderFault("permanent", f"a request cannot be {method[:20]!r}")
-        body = filled(written.get("body"), self._values)
+        body = fill_placeholders(written.get("body"), self._values)
         content = body if isinstance(body, str) else None
         return client.build_request(
             method,
@@ -85,8 +91,8 @@ class Exchange:
 
     def _url(self, written: Mapping[str, Any]) -> httpx2.URL:
         quoted = {name: quote(value, safe="") for name, value in self._values.items()}
-        path = str(filled(written.get("path", "/"), quoted))
-        query = filled(written.get("query") or {}, self._values)
+        path = str(fill_placeholders(written.get("path", "/"), quoted))
+        query = fill_placeholders(written.get("query") or {}, self._values)
         if query:
             path += ("&" if "?" in path else "?") + urlencode(query, doseq=True)
         if not path.startswith("/") or path.startswith("//"):
@@ -96,14 +102,14 @@ class Exchange:
     def _headers(self, written: Mapping[str, Any]) -> dict[str, str]:
         found = {}
         for name, value in (written.get("headers") or {}).items():
-            text = str(filled(value, self._values))
+            text = str(fill_placeholders(value, self._values))
             if name.lower() in _OURS or not (text.isascii() and text.isprintable()):
                 raise ProviderFault("permanent", f"a request cannot set the header {str(name)[:40]!r} so")
             found[name.lower()] = text
         return found
 
     def _refuse_unfilled(self, written: Mapping[str, Any]) -> None:
-        missing = [name for name in names_in(dict(written)) if name not in self._values]
+        missing = [name for name in find_placeholders(dict(written)) if name not in self._values]
         if missing:
             message = f"nothing fills {{{{{missing[0]}}}}} in the request"
             raise ProviderFault("permanent", f"{message}; set {variable_of(missing[0])} and name it")

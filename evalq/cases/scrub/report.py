@@ -19,7 +19,7 @@ _KEPT = 80
 
 
 @dataclass(frozen=True)
-class Where:
+class ReplacedValue:
     """One value that was replaced: on which line of the file, in which field, by what; masked."""
 
     line: int
@@ -40,10 +40,10 @@ class KindCount:
 
 
 @dataclass(frozen=True)
-class Report:
+class ScrubReport:
     """Everything that was replaced in some rows, and keys that look personal and were left."""
 
-    where: tuple[Where, ...]
+    where: tuple[ReplacedValue, ...]
     suspect_keys: tuple[tuple[int, str, Kind], ...] = ()
 
     def counts(self) -> list[KindCount]:
@@ -68,16 +68,16 @@ class Report:
         return {"replaced": counts, "where": [asdict(one) for one in self.where]}
 
 
-def make_report(rows: Sequence[ScrubbedRow]) -> Report:
+def make_report(rows: Sequence[ScrubbedRow]) -> ScrubReport:
     """The report on some rows."""
     where = [
-        Where(row.line, text.field, one.kind, one.stand_in, one.shown)
+        ReplacedValue(row.line, text.field, one.kind, one.stand_in, one.shown)
         for row in rows
         for text in row.texts
         for one in text.replaced
     ]
     keys = [(row.line, field, kind) for row in rows for field, kind in row.suspect_keys]
-    return Report(tuple(where), tuple(keys))
+    return ScrubReport(tuple(where), tuple(keys))
 
 
 def render_diff(rows: Sequence[ScrubbedRow], *, before: str, after: str) -> str:
@@ -111,7 +111,7 @@ def _shortened(pieces: Sequence[str]) -> Iterator[str]:
         yield f"{head} … {tail}"
 
 
-SET = Path(__file__).with_name("recall_set.yaml")
+RECALL_SET = Path(__file__).with_name("recall_set.yaml")
 
 _MARKED = re.compile(r"⟦(?P<kind>[a-z-]+)\|(?P<value>.*?)⟧", re.DOTALL)
 _JOINT = "~~"
@@ -171,7 +171,7 @@ def _share_document(share: Share) -> dict[str, Any]:
     return asdict(share) if share.n else {"k": share.k, "n": share.n, "rate": None}
 
 
-def load_marked(path: Path = SET) -> list[MarkedText]:
+def load_marked(path: Path = RECALL_SET) -> list[MarkedText]:
     """The texts of the shipped set."""
     value = load_yaml(path.read_text("utf-8"), path.name).value
     return [
@@ -182,7 +182,7 @@ def load_marked(path: Path = SET) -> list[MarkedText]:
     ]
 
 
-def measure(texts: list[MarkedText]) -> Recall:
+def measure_recall(texts: list[MarkedText]) -> Recall:
     """Strictly: a value counts as found when a span of its own kind covers all of it."""
     marked, found, right = Counter[Kind](), Counter[Kind](), Counter[Kind]()
     missed: list[tuple[Kind, str]] = []

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalq.cases.scrub import DETECTORS, RANKING
-from evalq.cases.scrub.span import Kind, Span, is_card_number, merge
+from evalq.cases.scrub.span import Kind, Span, is_card_number, merge_spans
 from evalq.definitions.located import Loc
 
 STAND_IN = re.compile(rf"\[(?P<kind>{'|'.join(RANKING)})-(?P<number>[1-9]\d{{0,8}}|[0-9a-f]{{12}})\]")
@@ -57,7 +57,7 @@ def mask(value: str) -> str:
     return f"{value[:1]}…({len(value)})"
 
 
-def renumbered(text: str, numbers: dict[str, int]) -> str:
+def renumber(text: str, numbers: dict[str, int]) -> str:
     """The text with its stand-ins counted anew by `numbers`, which goes on counting: for comparing texts."""
 
     def number(found: re.Match[str]) -> str:
@@ -120,10 +120,14 @@ def find_spans(text: str, names: Sequence[str] = (), literals: Sequence[str] = (
     spans = _detected(text, RANKING)
     if spans:
         # Once more without them: a number beside another is known for what it is only when that one is gone.
-        spans += _detected(_blanked(text, merge(spans, RANKING)), _NUMBERS)
+        spans += _detected(_blanked(text, merge_spans(spans, RANKING)), _NUMBERS)
     spans += [Span(*place, "name") for place in _occurrences(text, names)]
     spans += [Span(*place, "secret") for place in _occurrences(text, literals)]
-    return _outside_stand_ins(text, merge(spans, RANKING)) if spans and "[" in text else merge(spans, RANKING)
+    return (
+        _outside_stand_ins(text, merge_spans(spans, RANKING))
+        if spans and "[" in text
+        else merge_spans(spans, RANKING)
+    )
 
 
 def _detected(text: str, kinds: Sequence[Kind]) -> list[Span]:

@@ -38,7 +38,7 @@ class Span(NamedTuple):
     kind: Kind
 
 
-def merge(spans: Iterable[Span], ranking: Sequence[Kind]) -> list[Span]:
+def merge_spans(spans: Iterable[Span], ranking: Sequence[Kind]) -> list[Span]:
     """Spans that overlap become one over all they cover, of the kind that comes first in the ranking.
 
     Nothing that any detector found is left standing, whoever else found a part of it.

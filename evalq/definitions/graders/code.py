@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
 
 from evalq.definitions.definition import Definition
-from evalq.definitions.graders.grader import Grader, Lack, lack_of
+from evalq.definitions.graders.grader import Grader, Misfit, misfit_of
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
 
@@ -117,10 +117,10 @@ class FunctionOutput(Grader):
             )
         return self.model_copy(update={"function_name": function_name, "test_cases": test_cases})
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a function's name and calls of it."""
         try:
             self.for_case(expected)
         except ValueError as exc:
-            return lack_of(exc, f"grader {self.label!r}")
+            return misfit_of(exc, f"grader {self.label!r}")
         return None

@@ -15,11 +15,11 @@ from pydantic import (
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset, split_remedy
 
-Lack = tuple[str, str]
+Misfit = tuple[str, str]
 """What a grader misses in a case, and the remedy."""
 
 
-def lack_of(wrong: ValueError, place: str) -> Lack:
+def misfit_of(wrong: ValueError, place: str) -> Misfit:
     """The lack that an error at a place of the case means."""
     message, remedy = split_remedy(str(wrong))
     return f"{place}: {message}", remedy
@@ -42,7 +42,7 @@ class Grader(Definition):
         """What its grades are called: its name, or its type."""
         return self.name or str(self.type)  # type: ignore[attr-defined]
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """What it needs of a case's `expected` and does not find there; None when it can do its work."""
         del expected
         return None
@@ -91,14 +91,14 @@ class TextGrader(Grader):
         texts = answers_in(expected)
         return [*texts, *self.alternatives] if is_texts(texts) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """Without a text to compare with there is nothing to check."""
         if self.wanted(expected):
             return None
-        return needs(self, "value", 'answer: "…"', "a text")
+        return missing_parameter(self, "value", 'answer: "…"', "a text")
 
 
-def needs(grader: Grader, parameter: str, key: str, kind: str) -> Lack:
+def missing_parameter(grader: Grader, parameter: str, key: str, kind: str) -> Misfit:
     """The lack of a parameter that the case does not make good either."""
     name = key.partition(":")[0]
     message = f"grader {grader.label!r} has no {parameter}, and the case no expected.{name}, {kind}"

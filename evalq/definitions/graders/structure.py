@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from evalq.definitions.definition import ABSENT, Definition, is_absent
-from evalq.definitions.graders.grader import Grader, Lack, Text, answers_in, lack_of, needs
+from evalq.definitions.graders.grader import Grader, Misfit, Text, answers_in, misfit_of, missing_parameter
 from evalq.definitions.graders.text import Flags
 from evalq.definitions.json_queries import Schema, check_json_path, check_json_schema, dotted_parts, value_at
 from evalq.definitions.regexes import check_regex
@@ -50,15 +50,15 @@ class JsonSchema(Grader):
         schema = self.value if self.value is not None else expected.get("schema")
         return [schema, *self.alternatives] if isinstance(schema, dict | bool) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a schema, and one that is valid."""
         schemas = self.wanted(expected)
         if not schemas:
-            return needs(self, "schema", "schema: {…}", "a JSON Schema")
+            return missing_parameter(self, "schema", "schema: {…}", "a JSON Schema")
         try:
             check_json_schema(schemas[0])
         except ValueError as exc:
-            return lack_of(exc, "expected.schema")
+            return misfit_of(exc, "expected.schema")
         return None
 
 
@@ -100,11 +100,11 @@ class JsonPath(Grader):
         own = answers_in(expected) if self.equals is ABSENT else [self.equals]
         return [*own, *self.alternatives] if own else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a value or a pattern to compare with."""
         if self.matches is not None or self.wanted(expected):
             return None
-        return needs(self, "equals", "answer: …", "any JSON value")
+        return missing_parameter(self, "equals", "answer: …", "any JSON value")
 
 
 def _as_pattern(value: object) -> str:
@@ -162,15 +162,15 @@ class StructuralMatch(Grader):
         own = answers_in(expected) if self.value is ABSENT else [self.value]
         return [*own, *self.alternatives] if own else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a structure or required keys."""
         wanted = self.wanted(expected)
         if not wanted and not self.require_keys:
-            return needs(self, "value", "answer: {…}", "any JSON value")
+            return missing_parameter(self, "value", "answer: {…}", "any JSON value")
         try:
             check_matchers(wanted)
         except ValueError as exc:
-            return lack_of(exc, "expected.answer")
+            return misfit_of(exc, "expected.answer")
         return None
 
 
@@ -218,11 +218,11 @@ class FieldAccuracy(Grader):
         own = answers_in(expected) if self.value is None else [self.value]
         return [*own, *self.alternatives] if own and all(isinstance(one, dict) for one in own) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a document, with every required field in it."""
         documents = self.wanted(expected)
         if not documents:
-            return needs(self, "value", "answer: {…}", "a mapping")
+            return missing_parameter(self, "value", "answer: {…}", "a mapping")
         for field in self.fields:
             if field.required and any(value_at(one, field.path) is ABSENT for one in documents):
                 message = (

@@ -17,14 +17,14 @@ from pydantic import (
 from evalq.definitions.definition import is_unset
 from evalq.definitions.graders.grader import (
     Grader,
-    Lack,
+    Misfit,
     Text,
     TextGrader,
     Texts,
     answers_in,
     is_texts,
-    lack_of,
-    needs,
+    misfit_of,
+    missing_parameter,
 )
 from evalq.definitions.regexes import Flag, check_regex, read_flags
 
@@ -48,11 +48,11 @@ class NotContains(Grader):
         texts = [banned] if isinstance(banned, str) else banned
         return [*texts, *self.alternatives] if texts and is_texts(texts) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs one text at least."""
         if self.wanted(expected):
             return None
-        return needs(self, "value", 'must_not_include: ["…"]', "a list of texts")
+        return missing_parameter(self, "value", 'must_not_include: ["…"]', "a list of texts")
 
 
 class StartsEnds(TextGrader):
@@ -86,9 +86,13 @@ class ContainsAny(Grader):
         texts = self.values or expected.get("any_of") or answers_in(expected)
         return [*texts, *self.alternatives] if is_texts(texts) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs one text at least."""
-        return None if self.wanted(expected) else needs(self, "values", 'any_of: ["…"]', "a list of texts")
+        return (
+            None
+            if self.wanted(expected)
+            else missing_parameter(self, "values", 'any_of: ["…"]', "a list of texts")
+        )
 
 
 class ContainsAll(Grader):
@@ -105,9 +109,13 @@ class ContainsAll(Grader):
         texts = self.values or expected.get("all_of")
         return [texts, *self.alternatives] if texts and is_texts(texts) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs one list at least."""
-        return None if self.wanted(expected) else needs(self, "values", 'all_of: ["…"]', "a list of texts")
+        return (
+            None
+            if self.wanted(expected)
+            else missing_parameter(self, "values", 'all_of: ["…"]', "a list of texts")
+        )
 
 
 def _choices(value: Any) -> Any:
@@ -143,12 +151,12 @@ class Semantic(Grader):
         )
         return wanted, banned
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs one demand at least, and every demand a text."""
         wanted, banned = self.demands(expected)
         if (wanted or banned) and all(_are_demands(demands) for demands in (wanted, banned)):
             return None
-        return needs(self, "must_include", 'must_include: ["…"]', "a list of texts")
+        return missing_parameter(self, "must_include", 'must_include: ["…"]', "a list of texts")
 
 
 def _are_demands(value: object) -> bool:
@@ -209,15 +217,15 @@ class PatternGrader(Grader):
         pattern = self.pattern or expected.get(self.case_key)
         return [pattern, *self.alternatives] if isinstance(pattern, str) and pattern else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a pattern, and one that compiles."""
         patterns = self.wanted(expected)
         if not patterns:
-            return needs(self, "pattern", f'{self.case_key}: "…"', "a regular expression")
+            return missing_parameter(self, "pattern", f'{self.case_key}: "…"', "a regular expression")
         try:
             check_regex(patterns[0], self.flags)
         except ValueError as exc:
-            return lack_of(exc, f"expected.{self.case_key}")
+            return misfit_of(exc, f"expected.{self.case_key}")
         return None
 
 
@@ -255,7 +263,7 @@ class RefusalGrader(Grader):
         """Whether a refusal is right."""
         return bool(expected.get("should_refuse", True)) if self.should_refuse is None else self.should_refuse
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """What the case says has to be true or false."""
         if self.should_refuse is not None or isinstance(expected.get("should_refuse", True), bool):
             return None
@@ -283,7 +291,7 @@ class DecisionGrader(Grader):
         decision = expected.get("decision", [])
         return [decision] if isinstance(decision, str) else [str(one) for one in decision]
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs to know what is right, and that must be one of the choices."""
         wanted = self.wanted(expected)
         if wanted and set(wanted) <= set(self.choices):

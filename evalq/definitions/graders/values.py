@@ -16,7 +16,15 @@ from pydantic import (
 )
 
 from evalq.definitions.definition import Definition
-from evalq.definitions.graders.grader import Grader, Lack, Text, answers_in, is_text, is_texts, needs
+from evalq.definitions.graders.grader import (
+    Grader,
+    Misfit,
+    Text,
+    answers_in,
+    is_text,
+    is_texts,
+    missing_parameter,
+)
 
 
 def is_number(value: object) -> bool:
@@ -56,10 +64,12 @@ class Numeric(Grader):
         numbers = answers_in(expected)
         return [*numbers, *self.alternatives] if all(is_number(number) for number in numbers) else []
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a number to compare with."""
         return (
-            None if self.wanted(expected) else needs(self, "value", "answer: 42", "a number without quotes")
+            None
+            if self.wanted(expected)
+            else missing_parameter(self, "value", "answer: 42", "a number without quotes")
         )
 
 
@@ -136,7 +146,7 @@ def _numbers(value: Any) -> bool:
 class RankingGrader(Grader):
     """Holds a ranking against the ids that are relevant."""
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs at least one relevant id."""
         if is_texts(expected.get("relevant")):
             return None
@@ -221,11 +231,11 @@ class ToolTrajectory(Grader):
             return [[]] if self.minimums else None
         return [own, *self.alternatives]
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs expected calls or minimums."""
         if self.wanted(expected) is not None:
             return None
-        return needs(self, "expected", 'tools: ["…"]', "a list of tools, or of {tool, args}")
+        return missing_parameter(self, "expected", 'tools: ["…"]', "a list of tools, or of {tool, args}")
 
 
 _CALLS = TypeAdapter(list[ExpectedCall])
@@ -266,8 +276,8 @@ class SkillTriggered(Grader):
         should = expected.get("should_trigger", True) if self.should_trigger is None else self.should_trigger
         return (skill, should) if isinstance(skill, str) and skill and isinstance(should, bool) else None
 
-    def lack(self, expected: Mapping[str, Any]) -> Lack | None:
+    def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a skill's name."""
         if self.wanted(expected):
             return None
-        return needs(self, "skill", 'skill: "…", should_trigger: true', "a skill's name")
+        return missing_parameter(self, "skill", 'skill: "…", should_trigger: true', "a skill's name")

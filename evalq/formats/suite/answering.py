@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from evalq.definitions.catalogue import Catalogue, catalogue, pick, with_models
+from evalq.definitions.catalogue import Catalogue, all_judges, pick_judges, with_models
 from evalq.definitions.judge import HttpJudge, JudgeConfig
-from evalq.definitions.template import filled, names_in, variable_of
+from evalq.definitions.template import fill_placeholders, find_placeholders, variable_of
 from evalq.errors import InputError, Problem
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.read import Suite
@@ -81,14 +81,14 @@ def assign_judges(
 def base_url_of(one: SuiteEval, values: Mapping[str, str]) -> str | None:
     """Where a request goes; None when nobody has said."""
     written = one.base_url or next((values[name] for name in BASE_URLS if values.get(name)), None)
-    url = filled(written, values) if written else None
-    return None if url is None or names_in(url) else str(url)
+    url = fill_placeholders(written, values) if written else None
+    return None if url is None or find_placeholders(url) else str(url)
 
 
 def _judges(suite: Suite, named: Sequence[str], settings: Settings) -> list[JudgeConfig]:
     names = list(named) or list(suite.config.named_judges) or settings.default_judges
-    known: Catalogue = with_models(catalogue(settings.judges), names)
-    return pick(names, known) if names else []
+    known: Catalogue = with_models(all_judges(settings.judges), names)
+    return pick_judges(names, known) if names else []
 
 
 def _who(
@@ -104,7 +104,7 @@ def _who(
         return [_system(one, url, settings)]
     if speakers and all(judge.provider == "simulated" for judge in speakers):
         return speakers
-    missing = (names_in(one.base_url) if one.base_url else []) or [BASE_URLS[0]]
+    missing = (find_placeholders(one.base_url) if one.base_url else []) or [BASE_URLS[0]]
     remedy = f"give --var {missing[0]}=http://…, or set {variable_of(missing[0])}"
     message = f"{one.id} is a request, and nobody says where the tested system is"
     raise InputError(Problem(message, remedy, one.place.file, one.place.line))
@@ -129,7 +129,7 @@ def _with_variables(judge: JudgeConfig, evals: Sequence[SuiteEval]) -> JudgeConf
     """A system that fills the placeholders of its requests by itself: their values are in no message."""
     if not _is_system(judge) or not isinstance(judge, HttpJudge):
         return judge
-    names = names_in([one.request.document() for one in evals if one.request])
+    names = find_placeholders([one.request.document() for one in evals if one.request])
     own = {name: variable_of(name) for name in names}
     return judge.model_copy(update={"variables_env": {**own, **judge.variables_env}})
 

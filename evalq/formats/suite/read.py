@@ -7,7 +7,7 @@ from pathlib import Path
 from evalq.definitions.definition import validate
 from evalq.definitions.files import display_path, read_text
 from evalq.definitions.located import Located, load_json
-from evalq.definitions.template import filled
+from evalq.definitions.template import fill_placeholders
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 from evalq.formats.paths import Place, read_inside, resolve_inside
@@ -292,7 +292,9 @@ class _Reading:
 def filled_texts(value: dict[str, object], values: Mapping[str, str]) -> dict[str, object]:
     """An eval with its placeholders filled, but for those of its requests: they may be secrets."""
     kept: dict[str, object] = {key: value[key] for key in ("current", "baseline") if key in value}
-    whole: dict[str, object] = filled({key: item for key, item in value.items() if key not in kept}, values)
+    whole: dict[str, object] = fill_placeholders(
+        {key: item for key, item in value.items() if key not in kept}, values
+    )
     given = value.get("input")
     if isinstance(given, dict) and given.get("type") == "api_call":
         whole["input"] = given

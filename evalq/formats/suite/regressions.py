@@ -5,7 +5,7 @@ from typing import Any
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.located import Located
-from evalq.definitions.template import parts_of
+from evalq.definitions.template import split_at_matchers
 from evalq.formats.paths import Place
 from evalq.formats.suite.evals import (
     EvalContext,
@@ -97,7 +97,7 @@ def example_of(value: Any) -> Any:
         return [example_of(item) for item in value]
     if not isinstance(value, str):
         return value
-    parts = parts_of(value)
+    parts = split_at_matchers(value)
     if parts == [("any_number", True)]:
         return 1
     return "".join(_EXAMPLES.get(text, text) if is_matcher else text for text, is_matcher in parts)

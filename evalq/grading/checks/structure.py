@@ -16,7 +16,7 @@ from evalq.definitions.graders.structure import (
     StructuralMatch,
 )
 from evalq.definitions.graders.values import Numeric, NumericDelta, is_number
-from evalq.definitions.json_queries import Schema, parsed_json_path, value_at
+from evalq.definitions.json_queries import Schema, parse_json_path, value_at
 from evalq.grading.checks.text import nothing_to_compare, text_of
 from evalq.grading.compare_json import (
     JsonDifference,
@@ -83,7 +83,7 @@ def mark_json_path(grader: JsonPath, answer: AnswerToGrade) -> Mark:
 
 
 def _mark_at_path(grader: JsonPath, wanted: list[Any], document: Any) -> Mark:
-    found = [match.value for match in parsed_json_path(grader.path).find(document)]
+    found = [match.value for match in parse_json_path(grader.path).find(document)]
     if not found:
         return mark(False, f"nothing at {grader.path}")
     verb = "matches" if grader.patterns() else "is as wanted"

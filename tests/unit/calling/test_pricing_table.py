@@ -19,12 +19,12 @@ from evalq.calling.pricing import (
     rates_of,
     worst_case_usd,
 )
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.definitions.judge import JudgeConfig, ModelJudge, Price
 from evalq.records import CaseContext, Prompt, Usage
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
-SHIPPED = {name: judge for name, judge in catalogue({}).items() if isinstance(judge, ModelJudge)}
+SHIPPED = {name: judge for name, judge in all_judges({}).items() if isinstance(judge, ModelJudge)}
 MODELS = {
     "anthropic": "claude-haiku-4-5",
     "openai": "gpt-5.4-mini",

@@ -1,17 +1,17 @@
 import pytest
 
 from evalq.calling.pricing import price_of
-from evalq.definitions.catalogue import aliases_of, catalogue, pick, resolve
+from evalq.definitions.catalogue import aliases_of, all_judges, pick_judges, resolve_judge
 from evalq.definitions.judge import PythonJudge, SimulatedJudge
 from evalq.errors import InputError
 
-SHIPPED = catalogue({})
+SHIPPED = all_judges({})
 OWN = PythonJudge(name="mine", provider="python", callable="m:f")
 
 
 def problems(names: list[str]) -> list[str]:
     with pytest.raises(InputError) as caught:
-        pick(names, SHIPPED)
+        pick_judges(names, SHIPPED)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -36,46 +36,46 @@ def test_one_shipped_judge_is_broken_on_purpose() -> None:
 
 
 def test_a_judge_of_ones_own_is_added() -> None:
-    assert catalogue({"mine": OWN})["mine"] is OWN
-    assert catalogue({"mine": OWN}).keys() - SHIPPED.keys() == {"mine"}
+    assert all_judges({"mine": OWN})["mine"] is OWN
+    assert all_judges({"mine": OWN}).keys() - SHIPPED.keys() == {"mine"}
 
 
 def test_a_judge_of_ones_own_overrides_the_shipped_one_of_its_name() -> None:
     mine = OWN.model_copy(update={"name": "bm25"})
-    assert catalogue({"bm25": mine})["bm25"] is mine
+    assert all_judges({"bm25": mine})["bm25"] is mine
 
 
 def test_judges_are_picked_in_order_and_each_once() -> None:
-    picked = pick(["sim-opus-4.7", "bm25", "sim-opus-4.7"], SHIPPED)
+    picked = pick_judges(["sim-opus-4.7", "bm25", "sim-opus-4.7"], SHIPPED)
     assert [judge.name for judge in picked] == ["sim-opus-4.7", "bm25"]
 
 
 @pytest.mark.parametrize("written", ["SIM-Opus-4.7", "sim opus 4.7", "sim_opus_4_7", " sim-opus-4.7 "])
 def test_a_name_may_be_spelt_a_little_differently(written: str) -> None:
-    assert [judge.name for judge in pick([written], SHIPPED)] == ["sim-opus-4.7"]
+    assert [judge.name for judge in pick_judges([written], SHIPPED)] == ["sim-opus-4.7"]
 
 
 def test_a_judge_may_be_called_by_its_other_name_and_is_still_picked_once() -> None:
     assert aliases_of("opus-4.7") == ["claude-opus-4.7"]
-    picked = pick(["claude-opus-4.7", "opus-4.7"], SHIPPED)
+    picked = pick_judges(["claude-opus-4.7", "opus-4.7"], SHIPPED)
     assert [judge.name for judge in picked] == ["opus-4.7"]
 
 
 def test_a_spelling_that_may_mean_two_judges_means_none() -> None:
     known = {name: OWN.model_copy(update={"name": name}) for name in ("my-rag", "my.rag")}
-    assert resolve("my.rag", known) == "my.rag"
-    assert resolve("my rag", known) is None
+    assert resolve_judge("my.rag", known) == "my.rag"
+    assert resolve_judge("my rag", known) is None
 
 
 def test_every_other_name_stands_for_a_judge_and_is_none_itself() -> None:
     aliases = [alias for name in SHIPPED for alias in aliases_of(name)]
     assert aliases
     assert not set(aliases) & set(SHIPPED)
-    assert all(resolve(alias, SHIPPED) in SHIPPED for alias in aliases)
+    assert all(resolve_judge(alias, SHIPPED) in SHIPPED for alias in aliases)
 
 
 def test_another_name_of_a_judge_that_is_not_known_is_unknown() -> None:
-    assert resolve("claude-opus-4.7", {"mine": OWN}) is None
+    assert resolve_judge("claude-opus-4.7", {"mine": OWN}) is None
 
 
 def test_an_unknown_judge_is_answered_with_the_near_ones() -> None:

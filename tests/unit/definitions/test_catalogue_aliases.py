@@ -1,10 +1,10 @@
 import pytest
 
-from evalq.definitions.catalogue import aliases_of, catalogue, pick, resolve
+from evalq.definitions.catalogue import aliases_of, all_judges, pick_judges, resolve_judge
 from evalq.definitions.judge import PythonJudge
 from evalq.errors import InputError
 
-SHIPPED = catalogue({})
+SHIPPED = all_judges({})
 
 
 def own(name: str) -> PythonJudge:
@@ -34,40 +34,40 @@ def own(name: str) -> PythonJudge:
     ],
 )
 def test_a_judge_answers_to_every_name_people_give_it(written: str, meant: str) -> None:
-    assert [judge.name for judge in pick([written], SHIPPED)] == [meant]
+    assert [judge.name for judge in pick_judges([written], SHIPPED)] == [meant]
 
 
 def test_two_names_of_one_judge_pick_it_once() -> None:
-    picked = pick(["claude-haiku-4.5", "grok-4.3", "haiku-4.5", "Grok 4.3"], SHIPPED)
+    picked = pick_judges(["claude-haiku-4.5", "grok-4.3", "haiku-4.5", "Grok 4.3"], SHIPPED)
     assert [judge.name for judge in picked] == ["haiku-4.5", "grok-4.3"]
 
 
 def test_a_judge_of_ones_own_wins_over_an_alias_of_its_name() -> None:
-    known = catalogue({"claude-haiku-4.5": own("claude-haiku-4.5")})
-    assert resolve("claude-haiku-4.5", known) == "claude-haiku-4.5"
-    assert resolve("Claude Haiku 4.5", known) == "claude-haiku-4.5"
-    assert resolve("haiku-4.5", known) == "haiku-4.5"
+    known = all_judges({"claude-haiku-4.5": own("claude-haiku-4.5")})
+    assert resolve_judge("claude-haiku-4.5", known) == "claude-haiku-4.5"
+    assert resolve_judge("Claude Haiku 4.5", known) == "claude-haiku-4.5"
+    assert resolve_judge("haiku-4.5", known) == "haiku-4.5"
 
 
 def test_an_alias_means_the_judge_that_took_the_name_it_stands_for() -> None:
     mine = own("haiku-4.5")
-    assert pick(["claude-haiku-4.5"], catalogue({"haiku-4.5": mine})) == [mine]
+    assert pick_judges(["claude-haiku-4.5"], all_judges({"haiku-4.5": mine})) == [mine]
 
 
 def test_a_spelling_that_could_be_two_judges_is_neither() -> None:
-    known = catalogue({"grok-4-3": own("grok-4-3")})
-    assert resolve("grok-4-3", known) == "grok-4-3"
-    assert resolve("grok-4.3", known) == "grok-4.3"
-    assert resolve("Grok 4_3", known) is None
+    known = all_judges({"grok-4-3": own("grok-4-3")})
+    assert resolve_judge("grok-4-3", known) == "grok-4-3"
+    assert resolve_judge("grok-4.3", known) == "grok-4.3"
+    assert resolve_judge("Grok 4_3", known) is None
 
 
 def test_an_alias_of_a_judge_that_is_not_there_is_no_name() -> None:
-    assert resolve("gemini-flash", {}) is None
+    assert resolve_judge("gemini-flash", {}) is None
 
 
 def test_near_names_include_the_aliases() -> None:
     with pytest.raises(InputError, match="did you mean gemini-flash"):
-        pick(["gemini-flsh"], SHIPPED)
+        pick_judges(["gemini-flsh"], SHIPPED)
 
 
 def test_every_alias_is_another_name_of_one_shipped_judge() -> None:
@@ -75,4 +75,4 @@ def test_every_alias_is_another_name_of_one_shipped_judge() -> None:
     assert len({alias for alias, _ in named}) == len(named)
     for alias, name in named:
         assert alias not in SHIPPED
-        assert resolve(alias, SHIPPED) == name
+        assert resolve_judge(alias, SHIPPED) == name

@@ -3,10 +3,10 @@
 import pytest
 
 from evalq.calling.pricing import price_of
-from evalq.definitions.catalogue import catalogue, pick, with_models
+from evalq.definitions.catalogue import all_judges, pick_judges, with_models
 from evalq.definitions.judge import AnthropicJudge, CommandJudge, with_deadline
 
-SHIPPED = catalogue({})
+SHIPPED = all_judges({})
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ SHIPPED = catalogue({})
     ],
 )
 def test_a_model_of_a_known_provider_is_a_judge_of_its_own(name: str, provider: str) -> None:
-    (judge,) = pick([name], with_models(SHIPPED, [name]))
+    (judge,) = pick_judges([name], with_models(SHIPPED, [name]))
     assert (judge.name, judge.provider, judge.model) == (name, provider, name)
     assert price_of(judge) is not None
 
@@ -28,13 +28,13 @@ def test_a_model_of_a_known_provider_is_a_judge_of_its_own(name: str, provider: 
     ("written", "name"), [("claude-opus-4-7", "opus-4.7"), ("claude-sonnet-4.6", "sonnet-4.6")]
 )
 def test_a_model_in_the_catalogue_is_the_judge_there(written: str, name: str) -> None:
-    assert [judge.name for judge in pick([written], with_models(SHIPPED, [written]))] == [name]
+    assert [judge.name for judge in pick_judges([written], with_models(SHIPPED, [written]))] == [name]
 
 
 def test_a_judge_of_ones_own_with_this_model_is_taken() -> None:
     mine = AnthropicJudge(name="mine", provider="anthropic", model="claude-haiku-4-5-20251001", rpm=5)
-    known = with_models(catalogue({"mine": mine}), ["claude-haiku-4-5-20251001"])
-    assert pick(["claude-haiku-4-5-20251001"], known) == [mine]
+    known = with_models(all_judges({"mine": mine}), ["claude-haiku-4-5-20251001"])
+    assert pick_judges(["claude-haiku-4-5-20251001"], known) == [mine]
 
 
 @pytest.mark.parametrize("name", ["llama-4", "my-claude", "claude-", "claude-x/../../y", "o", ""])

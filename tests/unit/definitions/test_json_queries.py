@@ -10,8 +10,8 @@ from evalq.definitions.json_queries import (
     check_json_path,
     check_json_schema,
     dotted_parts,
-    undialected,
     value_at,
+    without_dialect,
 )
 from evalq.definitions.template import check_matchers
 
@@ -80,7 +80,11 @@ def test_a_schema_loses_its_dialect_but_not_its_data() -> None:
         "anyOf": [{"$schema": "y"}],
         "properties": {"$schema": {}},
     }
-    assert undialected(schema) == {"const": {"$schema": "x"}, "anyOf": [{}], "properties": {"$schema": {}}}
+    assert without_dialect(schema) == {
+        "const": {"$schema": "x"},
+        "anyOf": [{}],
+        "properties": {"$schema": {}},
+    }
 
 
 @pytest.mark.parametrize("path", ["$[", "a b", "$..a..b", "a|b", "a & b", "$." + "a" * 500, "(" * 499])

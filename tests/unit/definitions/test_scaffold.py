@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.definitions.files import load_evalset, load_task
 from evalq.definitions.project import ProjectCheck, check_project
-from evalq.definitions.scaffold import draft, write_new
+from evalq.definitions.scaffold import scaffold_task, write_new
 from evalq.errors import InputError
 
 
@@ -15,20 +15,20 @@ def drafted(tmp_path: Path, name: str, text: str) -> tuple[Path, ProjectCheck]:
     source = tmp_path / "source" / name
     source.parent.mkdir()
     source.write_text(text, "utf-8")
-    write_new(draft("mine", source).files, tmp_path)
+    write_new(scaffold_task("mine", source).files, tmp_path)
     return tmp_path / "tasks" / "mine.yaml", check_project([tmp_path], tmp_path)
 
 
 def test_the_example_is_in_order_and_runs_on_judges_that_exist(tmp_path: Path) -> None:
-    task_file, evalset_file = write_new(draft("1e3").files, tmp_path)
+    task_file, evalset_file = write_new(scaffold_task("1e3").files, tmp_path)
     task = load_task(task_file)
     assert (task.name, load_evalset(evalset_file).evalset.task) == ("1e3", "1e3")
-    assert set(task.default_judges) <= set(catalogue({}))
+    assert set(task.default_judges) <= set(all_judges({}))
     assert check_project([tmp_path], tmp_path) == ProjectCheck(1, 1, 3, ())
 
 
 def test_a_name_that_holds_a_placeholder_is_kept(tmp_path: Path) -> None:
-    task_file, evalset_file = write_new(draft("SCORING_NAME").files, tmp_path)
+    task_file, evalset_file = write_new(scaffold_task("SCORING_NAME").files, tmp_path)
     assert load_task(task_file).name == "SCORING_NAME"
     assert load_evalset(evalset_file).evalset.task == "SCORING_NAME"
 
@@ -78,7 +78,7 @@ def test_cases_with_nothing_expected_are_refused(tmp_path: Path) -> None:
 def test_inputs_a_template_cannot_name_are_kept_and_told(tmp_path: Path) -> None:
     source = tmp_path / "c.csv"
     source.write_text("id,text,Reply to,expected\n1,a,b,c\n", "utf-8")
-    result = draft("mine", source)
+    result = scaffold_task("mine", source)
     assert result.left_out == ("Reply to",)
     assert "Reply to: b" in result.files["evalsets/mine/dev.yaml"]
 
@@ -96,7 +96,7 @@ def test_a_file_too_large_for_yaml_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "../a", ".a", "a/b", "a\n", "x" * 101])
 def test_bad_names_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="cannot name a task; use letters"):
-        draft(name)
+        scaffold_task(name)
 
 
 @pytest.mark.parametrize("taken", ["tasks/mine.json", "evalsets/mine/dev.csv"])
@@ -104,5 +104,5 @@ def test_nothing_is_written_where_one_file_is_taken(tmp_path: Path, taken: str) 
     (tmp_path / taken).parent.mkdir(parents=True)
     (tmp_path / taken).write_text("", "utf-8")
     with pytest.raises(InputError, match="is already there; take another name"):
-        write_new(draft("mine").files, tmp_path)
+        write_new(scaffold_task("mine").files, tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / taken]

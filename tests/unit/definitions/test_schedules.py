@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.schedules import AlertChannel, DriftSchedule, Slack, named
+from evalq.definitions.schedules import AlertChannel, DriftSchedule, Slack, name_channels
 from evalq.errors import InputError
 from evalq.settings import Settings, load_settings
 
@@ -59,7 +59,7 @@ alerts:
   - webhook: {url_env: HOOK, headers_env: {Authorization: HOOK_TOKEN}, allow_private: true}
   - telegram: {chat_id_env: CHAT}
 """
-    channels = named(loaded(tmp_path, text).alerts)
+    channels = name_channels(loaded(tmp_path, text).alerts)
     assert list(channels) == ["slack", "webhook", "command", "webhook-2", "telegram"]
     assert channels["slack"].slack == Slack(url_env="SLACK_WEBHOOK_URL")
     assert channels["webhook-2"].kind == "webhook"

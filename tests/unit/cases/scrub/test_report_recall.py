@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from evalq.cases.scrub import DETECTORS
-from evalq.cases.scrub.report import MarkedText, load_marked, measure
+from evalq.cases.scrub.report import MarkedText, load_marked, measure_recall
 from evalq.cases.scrub.span import Kind, Span
 from evalq.summary.rates import share_of
 
@@ -13,7 +13,7 @@ from evalq.summary.rates import share_of
 STRUCTURED = sorted(set(DETECTORS) - {"address", "secret"})
 
 TEXTS = load_marked()
-RECALL = measure(TEXTS)
+RECALL = measure_recall(TEXTS)
 
 
 def test_the_set_has_a_hundred_and_fifty_values_and_sixty_harmless_texts() -> None:
@@ -52,7 +52,7 @@ def test_over_all_kinds_nineteen_in_twenty_are_found_and_right() -> None:
 def test_a_value_counts_as_found_only_by_its_own_kind_and_as_a_whole() -> None:
     text = "a@b.example and 203.0.113.7 and more"
     spans = (Span(0, 11, "email"), Span(16, 32, "ip"), Span(32, 35, "phone"))
-    found = measure([MarkedText("EN", text, spans), MarkedText("EN", "c@d.example", ())])
+    found = measure_recall([MarkedText("EN", text, spans), MarkedText("EN", "c@d.example", ())])
     assert (found.recall["email"], found.recall["ip"]) == (share_of(1, 1), share_of(0, 1))
     assert (found.precision["email"], found.precision["ip"]) == (share_of(1, 2), share_of(1, 1))
     assert found.missed == (("ip", "203.0.113.7 and "), ("phone", "mor"))
@@ -64,4 +64,4 @@ def test_every_rate_has_its_n_and_its_interval() -> None:
     for share in (document["recall"], document["precision"], document["kinds"]["phone"]["recall"]):
         assert 0 <= share["ci_low"] <= share["rate"] <= share["ci_high"] <= 1
         assert share["n"] > 0
-    assert measure([]).document()["recall"] == {"k": 0, "n": 0, "rate": None}
+    assert measure_recall([]).document()["recall"] == {"k": 0, "n": 0, "rate": None}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalq.cases.scrub import RANKING
-from evalq.cases.scrub.scrub import Pseudonyms, find_spans, mask, renumbered, scrub_row, scrub_text
-from evalq.cases.scrub.span import Span, merge
+from evalq.cases.scrub.scrub import Pseudonyms, find_spans, mask, renumber, scrub_row, scrub_text
+from evalq.cases.scrub.span import Span, merge_spans
 
 VALUES = ["anna@mail.example", "0171/2345678", "4000 0000 0000 1232", "203.0.113.7", "078-05-1120"]
 
@@ -46,13 +46,13 @@ def test_numbers_in_use_are_passed_over() -> None:
 
 def test_overlapping_spans_become_one_of_the_kind_listed_first() -> None:
     spans = [Span(4, 9, "phone"), Span(0, 6, "email"), Span(9, 12, "ip"), Span(7, 8, "iban")]
-    assert merge(spans, RANKING) == [Span(0, 9, "iban"), Span(9, 12, "ip")]
+    assert merge_spans(spans, RANKING) == [Span(0, 9, "iban"), Span(9, 12, "ip")]
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20), st.sampled_from(RANKING))))
 def test_merging_leaves_no_character_uncovered_and_none_covered_twice(found: list[Any]) -> None:
     spans = [Span(start, start + size, kind) for start, size, kind in found]
-    merged = merge(spans, RANKING)
+    merged = merge_spans(spans, RANKING)
     assert {at for span in spans for at in range(span.start, span.end)} == {
         at for span in merged for at in range(span.start, span.end)
     }
@@ -112,5 +112,5 @@ def test_what_was_scrubbed_once_is_never_changed_again(parts: list[str]) -> None
 
 def test_texts_compare_alike_however_their_stand_ins_are_counted() -> None:
     one, other = "[email-7] wrote to [email-3], [email-7]", "[email-1] wrote to [email-2], [email-1]"
-    assert renumbered(one, {}) == renumbered(other, {})
-    assert renumbered(one, {}) != renumbered("[email-1] wrote to [email-1], [email-2]", {})
+    assert renumber(one, {}) == renumber(other, {})
+    assert renumber(one, {}) != renumber("[email-1] wrote to [email-1], [email-2]", {})

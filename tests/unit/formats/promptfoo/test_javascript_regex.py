@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.definitions.regexes import compiled
+from evalq.definitions.regexes import compile_regex
 from evalq.formats.promptfoo.javascript_regex import to_python
 
 
 def found(pattern: str, text: str, flags: str = "") -> str | None:
     translated, names = to_python(pattern, flags)
-    match = compiled(translated, tuple(names)).search(text)  # type: ignore[arg-type]
+    match = compile_regex(translated, tuple(names)).search(text)  # type: ignore[arg-type]
     return match[0] if match else None
 
 

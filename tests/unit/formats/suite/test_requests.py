@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.template import filled, names_in, read_variables, variable_of
+from evalq.definitions.template import fill_placeholders, find_placeholders, read_variables, variable_of
 from evalq.formats.suite.requests import check_base_url, is_request, read_request
 
 
@@ -85,8 +85,8 @@ def test_an_address_that_no_tested_system_has_is_refused(url: str, said: str) ->
 
 def test_placeholders_are_found_and_filled_whatever_their_case() -> None:
     written = {"a": "Bearer {{ TEST_Token }}", "b": ["{{other}}", 1], "c": "{{any_uuid}} {single}"}
-    assert names_in(written) == ["test_token", "other"]
-    assert filled(written, {"test_token": "t"}) == {
+    assert find_placeholders(written) == ["test_token", "other"]
+    assert fill_placeholders(written, {"test_token": "t"}) == {
         "a": "Bearer t",
         "b": ["{{other}}", 1],
         "c": "{{any_uuid}} {single}",

@@ -79,7 +79,7 @@ def test_without_an_expectation_nothing_can_be_said() -> None:
     ("expected", "lacks"), [({"decision": "YES"}, False), ({}, True), ({"decision": "UP"}, True)]
 )
 def test_a_case_must_expect_one_of_the_choices(expected: dict[str, object], lacks: bool) -> None:
-    assert (YES_NO.lack(expected) is not None) == lacks
+    assert (YES_NO.find_misfit(expected) is not None) == lacks
 
 
 @pytest.mark.parametrize(
