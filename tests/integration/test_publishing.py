@@ -4,12 +4,14 @@ import base64
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
 import pytest
 import redis
 from celery import Celery
+from patience import PATIENCE_S
 
 from evalq.bakeoff.plan import LARGEST_WINDOW, Plan
 from evalq.bakeoff.publish import open_chords, pump, pump_all
@@ -47,6 +49,22 @@ def queued(db: Database) -> list[jobs.QueuedJob]:
     """Mark the next window as queued without publishing it."""
     with db.transaction() as tx:
         return jobs.queue_window(tx, GATE)
+
+
+def test_a_job_that_a_late_message_claims_while_it_is_being_published_keeps_its_lease(
+    db: Database, sql: Sql, record: Callable[..., int], job_ids: Callable[[int], list[int]]
+) -> None:
+    (job_id,) = job_ids(record(1))
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    published: list[jobs.QueuedJob] = []
+    publishing = Thread(target=lambda: published.extend(queued(db)))
+    with db.transaction() as tx:
+        assert jobs.claim(tx, job_id, lease_s=60)
+        publishing.start()
+        assert wait_until(lambda: sql(blocked) == [(1,)], timeout_s=PATIENCE_S)
+    publishing.join()
+    assert published == []
+    assert sql("SELECT state, fence FROM jobs") == [("leased", 1)]
 
 
 def test_jobs_are_published_in_batches(app: Celery) -> None:

@@ -28,7 +28,8 @@ WITH open AS (
 UPDATE jobs j SET state = 'queued', queued_at = now(),
        refill = next.place = (SELECT max(place) + 1 FROM next) / 2
 FROM next, runs r, bakeoffs b
-WHERE j.id = next.id AND r.id = j.run_id AND b.id = j.bakeoff_id
+-- Still ready: a message thought lost may have claimed the job since `next` was read.
+WHERE j.id = next.id AND j.state = 'ready' AND r.id = j.run_id AND b.id = j.bakeoff_id
 RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
 
 -- claim_job --
