@@ -1,4 +1,4 @@
-"""The commands on baselines: capture them, show them, compare with them."""
+"""The commands on baselines: capture, show, compare."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,18 +11,28 @@ import click
 from evalq.cli import options
 from evalq.cli import suite as suite_options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import json_text, print_table
+from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.formats.suite.baselines import BaselineRow, Baselines
-    from evalq.formats.suite.open import Captured
+    from evalq.formats.suite.capture import CapturedBaselines
     from evalq.formats.suite.outcomes import SuiteRun
     from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.baselines/1"
 
 _WORDS = {"passed": "held", "failed": "REGRESSED", "skipped": "unknown"}
+_COLUMNS = (
+    "eval_id",
+    "judge",
+    "source",
+    "version",
+    "captured_at",
+    "criticality",
+    "last_passed",
+    "failure_count",
+)
 _FILE = click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 
 
@@ -49,21 +59,23 @@ def capture(context: Context, /, path: Path, version: str | None, as_json: bool,
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import watched_runner
-    from evalq.formats.suite.open import capture as run_capture
-    from evalq.formats.suite.open import plan_capture
+    from evalq.formats.suite.capture import capture as run_capture
+    from evalq.formats.suite.plan import plan_capture
 
-    opened, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
-    planned = plan_capture(opened, run_options, settings=context.settings)
+    loaded, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
+    plan = plan_capture(loaded, run_options, settings=context.settings)
     cap_usd = context.cap_usd(how["max_cost_usd"])
-    refuse_total_over_cap([part.plan for part in planned.parts], cap_usd)
+    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
     with (
         context.open_session(fleet=True) as session,
-        watched_runner(context, session, cap_usd, how["display"]) as fleet,
+        watched_runner(context, session, cap_usd, how["display"]) as runner,
     ):
-        found = run_capture(fleet, opened, planned, version=version, now=datetime.now(UTC))
+        found = run_capture(runner, plan, version=version, now=datetime.now(UTC))
     _show_captured(found, as_json=as_json)
-    click.echo(f"next  evalq baseline compare {path}", err=True)
-    return 4 if found.rounds.is_capped else 3 if found.missing else 0
+    suggest(f"evalq baseline compare {path}")
+    if found.rounds.is_capped:
+        return 4
+    return 3 if found.missing else 0
 
 
 @baseline.command("show")
@@ -73,13 +85,12 @@ def capture(context: Context, /, path: Path, version: str | None, as_json: bool,
 @pass_context
 def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> int:
     """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
-    from evalq.formats.suite import baselines
-    from evalq.formats.suite.baselines import baseline_rows
+    from evalq.formats.suite.baselines import baseline_rows, load_baselines
     from evalq.formats.suite.read import read_suite
 
     suite = read_suite(path)
     with context.open_session() as session:
-        known = baselines.known(suite, session.db)
+        known = load_baselines(suite, session.db)
     rows = [row for row in baseline_rows(suite, known) if eval_id in (None, row.eval_id)]
     if eval_id is not None and not rows:
         raise InputError(
@@ -87,10 +98,10 @@ def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> in
         )
     if as_json:
         listed = [asdict(row) for row in rows]
-        click.echo(json_text({"schema": SCHEMA, "suite": suite.name, "baselines": listed}))
+        print_json({"schema": SCHEMA, "suite": suite.name, "baselines": listed})
     else:
         _print_rows(rows, with_output=eval_id is not None)
-    click.echo(f"next  evalq baseline compare {path}", err=True)
+    suggest(f"evalq baseline compare {path}")
     return 0
 
 
@@ -113,62 +124,50 @@ def compare(context: Context, /, path: Path, **how: Any) -> int:
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_plan
-    from evalq.formats.suite import baselines
-    from evalq.formats.suite.open import plan_suite
-    from evalq.formats.suite.run import exit_code
+    from evalq.formats.suite.baselines import load_baselines
+    from evalq.formats.suite.plan import plan_suite
 
-    opened, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
+    loaded, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
     cap_usd = context.cap_usd(how["max_cost_usd"])
     with context.open_session(fleet=True) as session:
-        asked = plan_suite(
-            opened, run_options, settings=context.settings, db=session.db, inline=how["inline"]
-        )
-        refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-        done, rounds = run_plan(context, session, asked, cap_usd, how["display"])
-        baselines.note(session.db, asked.suite, asked.evals, done.judges)
-        known = baselines.known(asked.suite, session.db)
-    _show_compared(asked.suite, done, known, as_json=how["as_json"])
-    return exit_code(done.judges, rounds)
+        plan = plan_suite(loaded, run_options, settings=context.settings, db=session.db, inline=how["inline"])
+        refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
+        done, code = run_plan(context, session, plan, cap_usd, how["display"])
+        known = load_baselines(plan.suite, session.db)
+    _show_compared(plan.suite, done, known, as_json=how["as_json"])
+    return code
 
 
-def _show_captured(found: "Captured", *, as_json: bool) -> None:
-
+def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
     from evalq.definitions.files import display_path
 
     if as_json:
-        kept = [
-            {"eval_id": one.eval_id, "judge": one.judge, "version": one.version, "output": one.output}
-            for one in found.kept
-        ]
+        kept = []
+        for one in found.kept:
+            fields = {"eval_id": one.eval_id, "judge": one.judge}
+            kept.append({**fields, "version": one.version, "output": one.output})
         missing = [{"eval_id": eval_id, "judge": judge} for eval_id, judge in found.missing]
-        document = {"schema": SCHEMA, "captured": kept, "missing": missing}
-        click.echo(json_text({**document, "bakeoffs": list(found.rounds.ids)}))
+        bakeoffs = list(found.rounds.ids)
+        print_json({"schema": SCHEMA, "captured": kept, "missing": missing, "bakeoffs": bakeoffs})
     else:
         for one in found.kept:
-            click.echo(
-                f"captured {one.eval_id} of {one.judge}" + (f" ({one.version})" if one.version else "")
-            )
+            version = f" ({one.version})" if one.version else ""
+            click.echo(f"captured {one.eval_id} of {one.judge}{version}")
     for eval_id, judge in found.missing:
-        click.echo(f"no output: {eval_id} of {judge}; evalq inspect {found.rounds.ids[-1]}", err=True)
+        note(f"no output: {eval_id} of {judge}; evalq inspect {found.rounds.ids[-1]}")
     for path in found.files:
-        click.echo(f"wrote {display_path(path)}", err=True)
+        note(f"wrote {display_path(path)}")
 
 
 def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
-    head = (
-        "eval_id",
-        "judge",
-        "source",
-        "version",
-        "captured_at",
-        "criticality",
-        "last_passed",
-        "failure_count",
-    )
-    cells = [[getattr(row, name) for name in head] for row in rows]
-    print_table(head, [["–" if cell is None else str(cell) for cell in row] for row in cells])
-    for row in rows if with_output else ():
-        click.echo(json_text(row.output))
+    table = []
+    for row in rows:
+        cells = [getattr(row, name) for name in _COLUMNS]
+        table.append(["–" if cell is None else str(cell) for cell in cells])
+    print_table(_COLUMNS, table)
+    if with_output:
+        for row in rows:
+            print_json(row.output)
 
 
 def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_json: bool) -> None:
@@ -178,10 +177,10 @@ def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_j
     rows = list(comparison_rows(done, known))
     if as_json:
         document = {"schema": SCHEMA, "suite": suite.name, "comparisons": [asdict(row) for row in rows]}
-        click.echo(json_text({**document, "bakeoffs": list(done.bakeoffs)}))
+        print_json({**document, "bakeoffs": list(done.bakeoffs)})
     else:
         for row in rows:
             weight = f" [{row.criticality}]" if row.criticality else ""
             reason = f": {row.reason}" if row.reason else ""
             click.echo(one_line(f"{_WORDS[row.status]} {row.eval_id} of {row.judge}{weight}{reason}", 200))
-    click.echo(f"next  evalq inspect {done.bakeoffs[0]} --show-failures", err=True)
+    suggest(f"evalq inspect {done.bakeoffs[0]} --show-failures")

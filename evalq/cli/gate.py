@@ -1,4 +1,4 @@
-"""The command `evalq gate`: pass or fail a phase by the evals of a suite, or by a run that is there."""
+"""The command `evalq gate`: pass or fail a phase by running a suite, or by an earlier run."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,37 +10,51 @@ import click
 from evalq.cli import options
 from evalq.cli import suite as suite_options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import json_text
+from evalq.cli.output import note, print_json, suggest
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.engines.session import Session
-    from evalq.formats.suite.gate_check import Demand, GatedJudge
+    from evalq.formats.suite.choice import LoadedSuite
+    from evalq.formats.suite.gate_check import Demand, GatedJudge, GateStatus
     from evalq.formats.suite.gates import GateForm
+    from evalq.formats.suite.plan import SuiteRunOptions
+    from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.gate/1"
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """A gate that was run: what came of it, and the files that were written."""
+class _LoadedGate:
+    """A gate, its suite, how to run it, and what it demands."""
+
+    form: "GateForm"
+    loaded: "LoadedSuite"
+    run_options: "SuiteRunOptions"
+    demands: "list[Demand]"
+
+
+@dataclass(frozen=True)
+class _GateResult:
+    """A gate that was checked, and the files that were written."""
 
     title: str
-    found: "list[GatedJudge]"
+    judges: "list[GatedJudge]"
     document: dict[str, Any]
-    blocking: bool
+    blocking: bool = True
     written: tuple[Path, ...] = ()
 
     @property
-    def verdict(self) -> str:
-        from evalq.formats.suite.gate_check import verdict_of
+    def verdict(self) -> "GateStatus":
+        from evalq.formats.suite.gate_check import worst_of
 
-        return verdict_of(self.found)
+        return worst_of([one.verdict for one in self.judges])
 
     @property
     def exit_code(self) -> int:
-        codes = {"FAIL": 1, "INCONCLUSIVE": 3}
-        return codes.get(self.verdict, 0) if self.blocking else 0
+        if not self.blocking:
+            return 0
+        return {"FAIL": 1, "INCONCLUSIVE": 3}.get(self.verdict, 0)
 
 
 @click.command()
@@ -76,16 +90,16 @@ def gate(context: Context, /, what: str, **how: Any) -> int:
 
     path = Path(what)
     if not path.exists() and is_name(what):
-        ended = [_of_bakeoff(context, what, how)]
+        results = [_gate_bakeoff(context, what, how)]
     elif not path.exists():
         raise InputError(
             Problem("no such file, and no bake-off", "name a file, a bake-off's number or `last`", what)
         )
     elif _is_report(path):
-        ended = [_of_report(path, how)]
+        results = [_gate_saved_report(path, how)]
     else:
-        ended = _of_file(context, path, how)
-    return _show(ended, how)
+        results = _gate_file(context, path, how)
+    return _show(results, how)
 
 
 def _is_report(path: Path) -> bool:
@@ -95,7 +109,7 @@ def _is_report(path: Path) -> bool:
     return path.is_file() and shape_of(load_file(path).value) == "report"
 
 
-def _of_report(path: Path, how: dict[str, Any]) -> _Ended:
+def _gate_saved_report(path: Path, how: dict[str, Any]) -> _GateResult:
     from evalq.formats.suite.gate_check import gate_report
     from evalq.formats.suite.load import report_problems
     from evalq.formats.suite.read import load_file
@@ -104,172 +118,164 @@ def _of_report(path: Path, how: dict[str, Any]) -> _Ended:
     problems = report_problems(located)
     if problems:
         raise InputError(*problems)
-    found = gate_report(located.value, _demands(None, None, how), strict=how["strict"])
-    return _Ended(path.stem, found, located.value, blocking=True)
+    judges = gate_report(located.value, _demands(None, None, how), strict=how["strict"])
+    return _GateResult(path.stem, judges, located.value)
 
 
-def _of_bakeoff(context: Context, name: str, how: dict[str, Any]) -> _Ended:
-    from evalq.formats.suite.gate_check import gate_report, run_of_bakeoff
-    from evalq.formats.suite.metrics import read_metric
+def _gate_bakeoff(context: Context, name: str, how: dict[str, Any]) -> _GateResult:
+    from evalq.formats.suite.collect import run_of_bakeoff
+    from evalq.formats.suite.gate_check import gate_report, ks_of
     from evalq.formats.suite.report import report_of
     from evalq.store import bakeoffs
 
-    wanted = _demands(None, None, how)
+    demands = _demands(None, None, how)
     with context.open_session() as session:
         bakeoff_id = bakeoffs.find(session.db, name)
-        done = run_of_bakeoff(session.db, bakeoff_id, [read_metric(one.key).k for one in wanted])
+        done = run_of_bakeoff(session.db, bakeoff_id, ks_of(demands))
     document = report_of(done)
-    return _Ended(
-        f"bake-off {bakeoff_id}", gate_report(document, wanted, strict=how["strict"]), document, True
+    return _GateResult(
+        f"bake-off {bakeoff_id}", gate_report(document, demands, strict=how["strict"]), document
     )
 
 
-def _of_file(context: Context, path: Path, how: dict[str, Any]) -> list[_Ended]:
+def _gate_file(context: Context, path: Path, how: dict[str, Any]) -> list[_GateResult]:
+    """Check every gate of a file; all are loaded before the first is run."""
     from evalq.formats.suite.gates import read_gates
 
-    forms = read_gates(path)
-    opened = [_opened(context, form, how) for form in forms]
+    gates = [_load_gate(context, form, how) for form in read_gates(path)]
     with context.open_session(fleet=True) as session:
-        return [
-            _run(context, session, form, found, how, beside=path.resolve().parent)
-            for form, found in zip(forms, opened, strict=True)
-        ]
+        return [_run_gate(context, session, one, how, beside=path.resolve().parent) for one in gates]
 
 
-def _opened(context: Context, form: "GateForm", how: dict[str, Any]) -> Any:
-    """The suite of a gate, filtered as the gate and the command line say, with samples enough."""
+def _load_gate(context: Context, form: "GateForm", how: dict[str, Any]) -> _LoadedGate:
+    """The suite of a gate, with the gate's filters where the command line has none, and enough samples."""
     from evalq.formats.suite.gate_check import samples_for
 
-    own = form.filters
-    asked = {
+    filters = form.filters
+    filtered = {
         **how,
-        "category": how["category"] or tuple(own.categories),
-        "tag": how["tag"] or tuple(own.tags),
-        "difficulty": how["difficulty"] or tuple(own.difficulty),
-        "grader_type": how["grader_type"] or own.grader_type,
+        "category": how["category"] or tuple(filters.categories),
+        "tag": how["tag"] or tuple(filters.tags),
+        "difficulty": how["difficulty"] or tuple(filters.difficulty),
+        "grader_type": how["grader_type"] or filters.grader_type,
     }
-    found, run_options = suite_options.load_suite_with_options(context, form.suite, asked)
-    wanted = _demands(form, found.suite, how)
-    samples = how["samples"] or samples_for(wanted, run_options.samples)
-    return found, replace(run_options, samples=samples), wanted
+    loaded, run_options = suite_options.load_suite_with_options(context, form.suite, filtered)
+    demands = _demands(form, loaded.suite, how)
+    samples = how["samples"] or samples_for(demands, run_options.samples)
+    return _LoadedGate(form, loaded, replace(run_options, samples=samples), demands)
 
 
-def _run(
-    context: Context, session: "Session", form: "GateForm", opened: Any, how: dict[str, Any], *, beside: Path
-) -> _Ended:
+def _demands(form: "GateForm | None", suite: "Suite | None", how: dict[str, Any]) -> "list[Demand]":
+    from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
+
+    return collect_demands(form, suite, context=how["thresholds_of"], given=parse_thresholds(how["given"]))
+
+
+def _run_gate(
+    context: Context, session: "Session", gate: _LoadedGate, how: dict[str, Any], *, beside: Path
+) -> _GateResult:
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.suite import run_plan
-    from evalq.formats.suite import baselines
-    from evalq.formats.suite.gate_check import gate_report
-    from evalq.formats.suite.metrics import read_metric
-    from evalq.formats.suite.open import plan_suite
+    from evalq.formats.suite.gate_check import gate_report, ks_of
+    from evalq.formats.suite.plan import plan_suite
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
 
-    found, run_options, wanted = opened
     cap_usd = context.cap_usd(how["max_cost_usd"])
-    asked = plan_suite(found, run_options, settings=session.settings, db=session.db)
-    refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-    done, _ = run_plan(context, session, asked, cap_usd, how["display"])
-    baselines.note(session.db, asked.suite, asked.evals, done.judges)
-    document = report_of(replace(done, ks=tuple(read_metric(one.key).k for one in wanted)))
-    folder = results_folder(asked.suite, context.cwd)
-    files = write_results(folder, document, asked.suite.reporting.format, now=datetime.now(UTC))
-    ended = _Ended(
-        form.title, gate_report(document, wanted, strict=how["strict"]), document, form.blocking, tuple(files)
-    )
-    _follow_up(context, session, form, ended, how, beside=beside, folder=folder)
-    return ended
+    plan = plan_suite(gate.loaded, gate.run_options, settings=session.settings, db=session.db)
+    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
+    done, _ = run_plan(context, session, plan, cap_usd, how["display"])
+    document = report_of(replace(done, ks=ks_of(gate.demands)))
+    folder = results_folder(plan.suite, context.cwd)
+    files = write_results(folder, document, plan.suite.reporting.format, now=datetime.now(UTC))
+    judges = gate_report(document, gate.demands, strict=how["strict"])
+    result = _GateResult(gate.form.title, judges, document, gate.form.blocking, tuple(files))
+    _follow_up(context, session, gate.form, result, phase=how["phase"], beside=beside, folder=folder)
+    return result
 
 
 def _follow_up(
     context: Context,
     session: "Session",
     form: "GateForm",
-    ended: _Ended,
-    how: dict[str, Any],
+    result: _GateResult,
     *,
+    phase: str,
     beside: Path,
     folder: Path,
 ) -> None:
-    """What the gate's file wants done after a failure, or after a success."""
+    """Do what the gate's file wants after a failure, or after a success."""
     from evalq.cli.suite import send_alert
     from evalq.definitions.files import display_path
-    from evalq.formats.suite.gate_check import render_phase
+    from evalq.formats.suite.render import render_phase
     from evalq.formats.suite.report_files import archive, write_text
 
-    passed = ended.verdict == "PASS"
+    passed = result.verdict == "PASS"
     if not passed and form.report_path:
-        written = beside / form.report_path.replace("{phase_id}", _plain(how["phase"]))
-        text = render_phase(ended.found, title=ended.title)
-        path = write_text(written, text, [beside, context.cwd], "report_path")
-        click.echo(f"wrote {display_path(path.resolve())}", err=True)
-    if (form.notify_on_failure and not passed) or (form.notify_on_success and passed):
-        send_alert(context, session, ended.document, what=f"gate {ended.verdict}")
+        report_path = beside / form.report_path.replace("{phase_id}", _file_part(phase))
+        text = render_phase(result.judges, title=result.title)
+        path = write_text(report_path, text, [beside, context.cwd], "report_path")
+        note(f"wrote {display_path(path.resolve())}")
+    wants_alert = form.notify_on_success if passed else form.notify_on_failure
+    if wants_alert:
+        send_alert(context, session, result.document, what=f"gate {result.verdict}")
     if form.archive and passed:
-        for path in archive(folder, ended.written):
-            click.echo(f"archived {display_path(path.resolve())}", err=True)
+        for path in archive(folder, result.written):
+            note(f"archived {display_path(path.resolve())}")
 
 
-def _plain(phase: str) -> str:
-    """A phase's name as part of a file's."""
-    return "".join(char if char.isalnum() or char in "-_." else "-" for char in phase).lstrip(".") or "phase"
+def _file_part(phase: str) -> str:
+    """The name of a phase as part of a file name."""
+    safe = "".join(char if char.isalnum() or char in "-_." else "-" for char in phase)
+    return safe.lstrip(".") or "phase"
 
 
-def _demands(form: "GateForm | None", suite: Any, how: dict[str, Any]) -> "list[Demand]":
-    from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
+def _show(results: list[_GateResult], how: dict[str, Any]) -> int:
+    """Print the phase report and the verdicts; return the worst exit code."""
+    from evalq.formats.suite.render import render_phase
 
-    return collect_demands(form, suite, context=how["thresholds_of"], given=parse_thresholds(how["given"]))
-
-
-def _show(ended: list[_Ended], how: dict[str, Any]) -> int:
-    from evalq.formats.suite.gate_check import render_phase
-
-    code = max((one.exit_code for one in ended), key=(0, 3, 1).index)
-    text = "\n".join(render_phase(one.found, title=one.title) for one in ended)
+    code = max((one.exit_code for one in results), key=(0, 3, 1).index)
+    text = "\n".join(render_phase(one.judges, title=one.title) for one in results)
     if how["report"]:
         how["report"].parent.mkdir(parents=True, exist_ok=True)
         how["report"].write_text(text, "utf-8")
     if how["as_json"]:
-        click.echo(json_text(_document(ended, code)))
+        print_json(_document(results, code))
     else:
         click.echo(text.rstrip())
-    for one in ended:
-        note = "" if one.blocking else " (not blocking)"
-        click.echo(f"{one.verdict}  {one.title}{note}", err=True)
+    bakeoffs: list[int] = []
+    for one in results:
+        note(f"{one.verdict}  {one.title}{'' if one.blocking else ' (not blocking)'}")
         for path in one.written[:1]:
-            click.echo(f"wrote {path}", err=True)
-    ids = [number for one in ended for number in one.document["eval_report"]["metadata"].get("bakeoffs", ())]
-    click.echo(
-        f"next  evalq inspect {ids[0]} --show-failures" if ids else "next  evalq suite run FILE", err=True
-    )
+            note(f"wrote {path}")
+        bakeoffs += one.document["eval_report"]["metadata"].get("bakeoffs", ())
+    suggest(f"evalq inspect {bakeoffs[0]} --show-failures" if bakeoffs else "evalq suite run FILE")
     return code
 
 
-def _document(ended: list[_Ended], code: int) -> dict[str, Any]:
-    verdicts = [one.verdict for one in ended]
-    worst = next((name for name in ("FAIL", "INCONCLUSIVE", "PASS") if name in verdicts), "INFO")
+def _document(results: list[_GateResult], code: int) -> dict[str, Any]:
+    from evalq.formats.suite.gate_check import worst_of
+
     return {
         "schema": SCHEMA,
-        "verdict": worst,
+        "verdict": worst_of([one.verdict for one in results]),
         "exit_code": code,
-        "gates": [
-            {
-                "title": one.title,
-                "verdict": one.verdict,
-                "blocking": one.blocking,
-                "run_id": one.document["eval_report"]["metadata"]["run_id"],
-                "summary": one.document["eval_report"]["summary"],
-                "judges": [
-                    {
-                        "judge": each.judge,
-                        "verdict": each.verdict,
-                        "checks": [check.document() for check in each.checks],
-                    }
-                    for each in one.found
-                ],
-                "files": [str(path) for path in one.written],
-            }
-            for one in ended
-        ],
+        "gates": [_gate_document(one) for one in results],
+    }
+
+
+def _gate_document(result: _GateResult) -> dict[str, Any]:
+    report = result.document["eval_report"]
+    judges = []
+    for one in result.judges:
+        checks = [check.document() for check in one.checks]
+        judges.append({"judge": one.judge, "verdict": one.verdict, "checks": checks})
+    return {
+        "title": result.title,
+        "verdict": result.verdict,
+        "blocking": result.blocking,
+        "run_id": report["metadata"]["run_id"],
+        "summary": report["summary"],
+        "judges": judges,
+        "files": [str(path) for path in result.written],
     }

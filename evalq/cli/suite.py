@@ -13,18 +13,17 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
-from evalq.cli.output import json_text
+from evalq.cli.output import note, print_json, suggest, warn
 from evalq.cli.progress import first_interrupt, watch_to_end
 from evalq.engines.session import Session
 from evalq.formats.suite.run import SuiteRunner
 from evalq.results import BakeOffResult
 
 if TYPE_CHECKING:
-    from evalq.formats.suite.open import LoadedSuite, SuiteChoice
+    from evalq.formats.suite.choice import LoadedSuite, SuiteChoice
     from evalq.formats.suite.outcomes import SuiteRun
-    from evalq.formats.suite.plan import SuiteRunOptions
+    from evalq.formats.suite.plan import SuitePlan, SuiteRunOptions
     from evalq.formats.suite.read import Suite
-    from evalq.formats.suite.run import Rounds, SuitePlan
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -73,48 +72,51 @@ def answer_options(command: _Command) -> _Command:
 def load_suite_with_options(
     context: Context, path: Path, how: dict[str, Any], *, only: str | None = None
 ) -> "tuple[LoadedSuite, SuiteRunOptions]":
-    """The suite a command names, with who answers it; `only` one type of eval where the command says so."""
-    from evalq.formats.suite.open import load_suite, refuse_unfilled
+    """The suite of a command, filtered and assigned by its options; `only` fixes the type of eval."""
+    from evalq.formats.suite.choice import load_suite, refuse_unset_variables
     from evalq.formats.suite.plan import SuiteRunOptions
 
     choice = read_choice(context, how, only=only)
-    found = load_suite(path, choice, settings=context.settings, environ=context.environment_with_keys())
-    refuse_unfilled(found, context.settings)
-    _say_whose_variables(context, found, choice)
-    samples = how["samples"] or found.suite.config.samples or 1
-    return found, SuiteRunOptions(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
+    loaded = load_suite(path, choice, settings=context.settings, environ=context.environment_with_keys())
+    refuse_unset_variables(loaded, context.settings)
+    _warn_of_unreached_variables(context, loaded, choice)
+    samples = how["samples"] or loaded.suite.config.samples or 1
+    return loaded, SuiteRunOptions(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
 
 
-def _say_whose_variables(context: Context, opened: "LoadedSuite", choice: "SuiteChoice") -> None:
-    """A fleet that runs already has its own environment: what is given here does not reach it."""
+def _warn_of_unreached_variables(context: Context, loaded: "LoadedSuite", choice: "SuiteChoice") -> None:
+    """Warn that --var does not reach a fleet that already runs: it has an environment of its own."""
     if not context.has_running_fleet():
         return
-    asked = {name for one in opened.found for name in getattr(one.judge, "variables_env", {})}
-    for name in sorted(asked & choice.given.keys()):
+    needed: set[str] = set()
+    for one in loaded.assignments:
+        needed |= set(getattr(one.judge, "variables_env", {}))
+    for name in sorted(needed & choice.variables.keys()):
         remedy = f"set EVALQ_VAR_{name.upper()} there, or keep it with `evalq keys set`"
-        click.echo(f"warning: --var {name} does not reach a fleet that is running; {remedy}", err=True)
+        warn(f"--var {name} does not reach a fleet that is running; {remedy}")
 
 
 def read_choice(context: Context, how: dict[str, Any], *, only: str | None = None) -> "SuiteChoice":
-    """What the options ask for; the values of placeholders are handed on to a fleet of our own."""
+    """The choice of the options; values of placeholders also reach a fleet that this command starts."""
     from evalq.definitions.template import variable_of
-    from evalq.formats.suite.open import SuiteChoice, parse_variables
-    from evalq.formats.suite.plan import Filters
+    from evalq.formats.suite.choice import Filters, SuiteChoice, parse_variables
 
-    given = parse_variables(how["variables"])
-    context.environ.update({variable_of(name): value for name, value in given.items()})
-    categories = (only,) if only else tuple(how.get("category", ()))
-    wanted = Filters(
-        categories, tuple(how.get("tag", ())), tuple(how.get("difficulty", ())), how.get("grader_type")
+    variables = parse_variables(how["variables"])
+    context.environ.update({variable_of(name): value for name, value in variables.items()})
+    filters = Filters(
+        (only,) if only else tuple(how.get("category", ())),
+        tuple(how.get("tag", ())),
+        tuple(how.get("difficulty", ())),
+        how.get("grader_type"),
     )
-    return SuiteChoice(wanted, tuple(options.split_names(how["judges"])), given)
+    return SuiteChoice(filters, tuple(options.split_names(how["judges"])), variables)
 
 
 @contextmanager
 def watched_runner(
     context: Context, session: Session, cap_usd: Decimal, display: Any, *, limit_s: float | None = None
 ) -> Iterator[SuiteRunner]:
-    """A fleet for one suite. When its time is over, what runs is paused and the rest is not started.
+    """A runner that shows progress. At its time limit it pauses the bake-off and starts no other.
 
     After a Ctrl-C the block ends with click's Abort, exit code 130.
     """
@@ -134,12 +136,12 @@ def watched_runner(
 
         yield SuiteRunner(session, cap_usd, context.root, watch, is_over)
     if interrupt():
-        click.echo("stopped: no more is spent, every answer paid for is stored", err=True)
-        for bakeoff_id in started[-1:]:
-            click.echo(f"next  evalq resume {bakeoff_id}", err=True)
+        note("stopped: no more is spent, every answer paid for is stored")
+        if started:
+            suggest(f"evalq resume {started[-1]}")
         raise click.exceptions.Abort
     if limit_s is not None and is_over():
-        click.echo(f"timeout_global: {limit_s:g} s are over; what was not reached is skipped", err=True)
+        note(f"timeout_global: {limit_s:g} s are over; evals not reached are skipped")
 
 
 @click.group()
@@ -180,61 +182,56 @@ def run(context: Context, /, path: Path, **how: Any) -> int:
     the suite says. The report goes to results/DATE/run-HHMMSS as JSON, Markdown and HTML. Exit code 1 says
     that an eval failed, 3 that some have no verdict.
     """
-    from evalq.formats.suite.open import plan_suite
+    from evalq.formats.suite.plan import plan_suite
 
-    opened, run_options = load_suite_with_options(context, path, how)
+    loaded, run_options = load_suite_with_options(context, path, how)
     settings, cap_usd = context.settings, context.cap_usd(how["max_cost_usd"])
     if how["dry_run"]:
-        _preflight(plan_suite(opened, run_options, settings=settings, db=None, inline=how["inline"]), cap_usd)
+        plan = plan_suite(loaded, run_options, settings=settings, db=None, inline=how["inline"])
+        _announce(plan, cap_usd)
         return 0
     with context.open_session(fleet=True) as session:
-        asked = plan_suite(opened, run_options, settings=settings, db=session.db, inline=how["inline"])
-        _preflight(asked, cap_usd)
-        return _run(context, session, asked, cap_usd, how)
+        plan = plan_suite(loaded, run_options, settings=settings, db=session.db, inline=how["inline"])
+        _announce(plan, cap_usd)
+        done, code = run_plan(context, session, plan, cap_usd, how["display"])
+        show_report(context, session, plan.suite, done, how)
+        return code
 
 
-def _preflight(asked: "SuitePlan", cap_usd: Decimal) -> None:
+def _announce(plan: "SuitePlan", cap_usd: Decimal) -> None:
+    """Print what will be asked and what it may cost; refuse a plan that costs more than the cap."""
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.cli.bakeoff import describe_plan
 
-    for warning in asked.suite.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    for part in asked.parts:
-        click.echo(f"{describe_plan(part.plan)}, cap ${cap_usd:.2f}", err=True)
-    for judge, one in asked.planned.lacking:
-        click.echo(f"skipped: {one.id} of {judge} has no baseline; evalq baseline capture", err=True)
-    refuse_total_over_cap([part.plan for part in asked.parts], cap_usd)
-
-
-def _run(
-    context: Context, session: "Session", asked: "SuitePlan", cap_usd: Decimal, how: dict[str, Any]
-) -> int:
-    from evalq.formats.suite import baselines
-    from evalq.formats.suite.run import exit_code
-
-    done, rounds = run_plan(context, session, asked, cap_usd, how["display"])
-    baselines.note(session.db, asked.suite, asked.evals, done.judges)
-    code = exit_code(done.judges, rounds)
-    show_report(context, session, asked.suite, done, how)
-    return code
+    for warning in plan.suite.warnings:
+        warn(warning)
+    for bakeoff in plan.bakeoffs:
+        note(f"{describe_plan(bakeoff.plan)}, cap ${cap_usd:.2f}")
+    for judge, one in plan.lacking:
+        note(f"skipped: {one.id} of {judge} has no baseline; evalq baseline capture")
+    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
 
 
 def run_plan(
-    context: Context, session: "Session", asked: "SuitePlan", cap_usd: Decimal, display: Any
-) -> "tuple[SuiteRun, Rounds]":
-    """Run a suite on the fleet, watched on the screen, within its own time limit."""
-    from evalq.formats.suite.run import run as run_suite
+    context: Context, session: "Session", plan: "SuitePlan", cap_usd: Decimal, display: Any
+) -> "tuple[SuiteRun, int]":
+    """Run a suite within its time limit and record its comparisons; return the run and an exit code."""
+    from evalq.formats.suite.baselines import record_comparisons
+    from evalq.formats.suite.run import exit_code, run_suite
 
-    limit_s = asked.suite.config.timeout_global
-    with watched_runner(context, session, cap_usd, display, limit_s=limit_s) as fleet:
-        return run_suite(fleet, asked, started=datetime.now(UTC))
+    limit_s = plan.suite.config.timeout_global
+    with watched_runner(context, session, cap_usd, display, limit_s=limit_s) as runner:
+        done, rounds = run_suite(runner, plan, started=datetime.now(UTC))
+    record_comparisons(session.db, plan.suite, plan.evals, done.judges)
+    return done, exit_code(done.judges, rounds)
 
 
 def show_report(
     context: Context, session: "Session", suite: "Suite", done: "SuiteRun", how: dict[str, Any]
 ) -> None:
-    """Write the report's files, say what it came to, and raise an alert where the suite wants one."""
+    """Write the report's files, print it, and raise an alert if the suite wants one."""
     from evalq.definitions.files import display_path
+    from evalq.formats.suite.render import render_plain
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
 
@@ -242,34 +239,24 @@ def show_report(
     folder = how.get("output_dir") or results_folder(suite, context.cwd)
     written = write_results(folder, document, suite.reporting.format, now=datetime.now(UTC))
     if how["as_json"]:
-        click.echo(json_text(document))
+        print_json(document)
     else:
-        _print(document, verbose=how.get("verbose", False))
+        click.echo(render_plain(document, verbose=how.get("verbose", False)))
     for path in written:
-        click.echo(f"wrote {display_path(path)}", err=True)
-    failed = any(one.status == "failed" for found in done.judges for one in found.evals)
-    if failed and suite.reporting.notify_on_failure:
+        note(f"wrote {display_path(path)}")
+    if suite.reporting.notify_on_failure and done.has_failures:
         send_alert(context, session, document)
-    click.echo(
-        f"next  evalq gate {display_path(written[0])}   evalq inspect {done.bakeoffs[0]} --show-failures",
-        err=True,
-    )
+    suggest(f"evalq gate {display_path(written[0])}", f"evalq inspect {done.bakeoffs[0]} --show-failures")
 
 
 def send_alert(
     context: Context, session: "Session", document: dict[str, Any], *, what: str = "failed"
 ) -> None:
-    """Raise an alert, say so on stderr, and deliver it: an embedded fleet ends with this command."""
+    """Raise an alert and deliver it at once: an embedded fleet ends with this command."""
     from evalq.drift.alerts import deliver
-    from evalq.formats.suite.run import notify
+    from evalq.formats.suite.run import raise_suite_alert
 
-    text = notify(session.db, document, what=what)
+    text = raise_suite_alert(session.db, document, what=what)
     if text is not None:
-        click.echo(f"ALERT  {text}", err=True)
+        note(f"ALERT  {text}")
         deliver(session.db, session.settings.alerts, context.environment_with_keys())
-
-
-def _print(document: dict[str, Any], *, verbose: bool) -> None:
-    from evalq.formats.suite.report import render_suite_plain
-
-    click.echo(render_suite_plain(document, verbose=verbose))

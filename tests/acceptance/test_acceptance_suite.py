@@ -191,7 +191,7 @@ def test_the_schema_of_the_report_is_printed(project: Any) -> None:
 def test_nothing_is_spent_on_a_suite_that_cannot_be_run(served: Any) -> None:
     before = served.rows("SELECT count(*) FROM bakeoffs")
     nobody = served.run("suite", "run", "order-desk")
-    assert (nobody.returncode, "nobody is named to answer" in nobody.stderr) == (2, True)
+    assert (nobody.returncode, "no judge is named" in nobody.stderr) == (2, True)
     served.write(
         "bad/eval-suite.yaml", "eval_suite:\n  name: B\n  evals:\n    - $ref: ../order-desk/trigger.yaml\n"
     )

@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
-from evalq.formats.suite import baselines
-from evalq.formats.suite.baselines import baseline_rows
+from evalq.formats.suite.baselines import (
+    baseline_rows,
+    keep_baselines,
+    load_baselines,
+    record_comparisons,
+)
+from evalq.formats.suite.collect import run_of_bakeoff
 from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes
 from evalq.formats.suite.read import Suite, read_suite
-from evalq.formats.suite.run import notify, outcomes_of_bakeoff
+from evalq.formats.suite.run import raise_suite_alert
 from evalq.store import baselines as stored
 from evalq.store.baselines import Baseline
 from evalq.store.database import Database
@@ -48,8 +53,8 @@ def outcomes(verdict: str) -> list[JudgeOutcomes]:
 
 
 def test_an_output_is_kept_with_the_order_of_its_fields(db: Database, suite: Suite) -> None:
-    files = baselines.keep(suite, db, [captured("api/users", {"b": 1, "a": [2]}), captured("plain", "text")])
-    found = baselines.known(suite, db)
+    files = keep_baselines(suite, db, [captured("api/users", {"b": 1, "a": [2]}), captured("plain", "text")])
+    found = load_baselines(suite, db)
     assert json.dumps(found.of(suite.evals[0], "good")) == '{"b": 1, "a": [2]}'
     assert found.of(suite.evals[1], "good") == "text"
     assert found.of(suite.evals[0], "other") == "inline"
@@ -57,34 +62,34 @@ def test_an_output_is_kept_with_the_order_of_its_fields(db: Database, suite: Sui
 
 
 def test_a_captured_output_takes_the_place_of_an_older_one(db: Database, suite: Suite) -> None:
-    baselines.keep(suite, db, [captured("plain", "old")])
-    baselines.keep(suite, db, [captured("plain", "new", at=NOW + timedelta(days=1))])
+    keep_baselines(suite, db, [captured("plain", "old")])
+    keep_baselines(suite, db, [captured("plain", "new", at=NOW + timedelta(days=1))])
     (one,) = stored.of_suite(db, "S")
     assert (one.output, one.version, one.environment) == ("new", "v2", {"model": "m"})
 
 
 def test_the_files_of_the_folder_serve_where_the_database_is_new(db: Database, suite: Suite) -> None:
-    (path,) = baselines.keep(suite, db, [captured("plain", "one"), captured("plain", "two", judge="b")])
+    (path,) = keep_baselines(suite, db, [captured("plain", "one"), captured("plain", "two", judge="b")])
     document = json.loads(path.read_text("utf-8"))
     assert [(one["judge"], one["output"]) for one in document["captures"]] == [("b", "two"), ("good", "one")]
     assert path.parent == suite.folder / "baselines"
-    assert baselines.known(suite, None).of(suite.evals[1], "b") == "two"
+    assert load_baselines(suite, None).of(suite.evals[1], "b") == "two"
 
 
 def test_the_newer_of_file_and_database_counts(db: Database, suite: Suite) -> None:
-    (path,) = baselines.keep(suite, db, [captured("plain", "one")])
+    (path,) = keep_baselines(suite, db, [captured("plain", "one")])
     later = path.read_text("utf-8").replace("2026-03-01", "2026-03-02").replace('"one"', '"later"')
     path.write_text(later, "utf-8")
-    assert baselines.known(suite, db).of(suite.evals[1], "good") == "later"
+    assert load_baselines(suite, db).of(suite.evals[1], "good") == "later"
 
 
 def test_what_holds_and_what_fails_is_counted_from_what_the_file_knows(db: Database, suite: Suite) -> None:
-    baselines.note(db, suite, suite.evals, outcomes("failed"))
+    record_comparisons(db, suite, suite.evals, outcomes("failed"))
     (one,) = stored.of_suite(db, "S")
     assert (one.failure_count, one.output, one.criticality) == (4, None, "critical")
     assert one.last_passed == datetime(2026, 1, 1, tzinfo=UTC)
-    baselines.note(db, suite, suite.evals, outcomes("passed"))
-    baselines.note(db, suite, suite.evals, outcomes("errored"))
+    record_comparisons(db, suite, suite.evals, outcomes("passed"))
+    record_comparisons(db, suite, suite.evals, outcomes("errored"))
     (one,) = stored.of_suite(db, "S")
     assert one.failure_count == 4
     assert one.last_passed is not None
@@ -92,8 +97,8 @@ def test_what_holds_and_what_fails_is_counted_from_what_the_file_knows(db: Datab
 
 
 def test_what_is_counted_survives_a_new_capture(db: Database, suite: Suite) -> None:
-    baselines.note(db, suite, suite.evals, outcomes("failed"))
-    baselines.keep(suite, db, [captured("api/users", "x")])
+    record_comparisons(db, suite, suite.evals, outcomes("failed"))
+    keep_baselines(suite, db, [captured("api/users", "x")])
     (one,) = stored.of_suite(db, "S")
     assert (one.failure_count, one.output) == (4, "x")
 
@@ -101,13 +106,13 @@ def test_what_is_counted_survives_a_new_capture(db: Database, suite: Suite) -> N
 def test_rows_show_what_is_captured_inline_or_missing(db: Database, suite: Suite) -> None:
     assert [
         (row.eval_id, row.source, row.failure_count)
-        for row in baseline_rows(suite, baselines.known(suite, db))
+        for row in baseline_rows(suite, load_baselines(suite, db))
     ] == [
         ("api/users", "inline", 3),
         ("plain", "none", 0),
     ]
-    baselines.keep(suite, db, [captured("plain", "x")])
-    row = baseline_rows(suite, baselines.known(suite, db))[1]
+    keep_baselines(suite, db, [captured("plain", "x")])
+    row = baseline_rows(suite, load_baselines(suite, db))[1]
     assert (row.source, row.judge, row.version, row.output) == ("captured", "good", "v2", "x")
     assert row.captured_at == "2026-03-01T12:00:00+00:00"
 
@@ -121,7 +126,7 @@ def test_a_bake_off_that_is_there_reads_as_a_run(
     bakeoff_id = record(3)
     for job_id, verdict in zip(job_ids(bakeoff_id), ("passed", "failed", "errored"), strict=True):
         end_job(job_id, verdict)
-    (found,) = outcomes_of_bakeoff(db, bakeoff_id)
+    (found,) = run_of_bakeoff(db, bakeoff_id, ()).judges
     assert sorted(one.status for one in found.evals) == ["failed", "passed", "skipped"]
 
 
@@ -131,5 +136,5 @@ def test_an_alert_about_a_run_is_raised_once(db: Database) -> None:
         "summary": {"total_evals": 2, "passed": 1, "failed": 1, "skipped": 0, "pass_rate": 0.5},
         "failures": [{"eval_id": "a", "reason": "no"}],
     }
-    assert notify(db, {"eval_report": report}) == "suite failed: S: 1/2 passed, pass rate 0.50"
-    assert notify(db, {"eval_report": report}) is None
+    assert raise_suite_alert(db, {"eval_report": report}) == "suite failed: S: 1/2 passed, pass rate 0.50"
+    assert raise_suite_alert(db, {"eval_report": report}) is None

@@ -1,31 +1,25 @@
-"""What a gate demands of a suite: its own thresholds, over its context's, over those of the suite."""
+"""Checking a suite report against what a gate demands of its metrics."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
 
 from evalq.errors import InputError, Problem
 from evalq.formats.suite.forms import Thresholds
 from evalq.formats.suite.gates import GateForm
 from evalq.formats.suite.library import context_thresholds
-from evalq.formats.suite.metrics import EVAL_TYPES, Metric, demands, read_metric, spelled
-from evalq.formats.suite.outcomes import SuiteRun
+from evalq.formats.suite.metrics import Metric, canonical_name, read_metric, thresholds_by_metric
 from evalq.formats.suite.read import Suite
-from evalq.formats.suite.report import NOTHING, share
-from evalq.formats.suite.report_files import inline
-from evalq.formats.suite.run import outcomes_of_bakeoff
-from evalq.results import plain
-from evalq.store import bakeoffs
-from evalq.store.database import Database
 
 GateStatus = Literal["PASS", "FAIL", "INCONCLUSIVE", "INFO"]
-"""INFO: shown, nothing demanded."""
+"""INFO: shown without a threshold."""
+
+WORST_FIRST: tuple[GateStatus, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "INFO")
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A metric by its key in a report and by the name people write; None demands nothing."""
+    """A metric, by its key in the report and its label, and its threshold; None only shows it."""
 
     key: str
     label: str
@@ -34,7 +28,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class MetricCheck:
-    """A metric as it is, and as it should be."""
+    """The value of a metric and whether it reaches its threshold."""
 
     demand: Demand
     value: float | None
@@ -43,7 +37,7 @@ class MetricCheck:
     strict: bool = False
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """The check as JSON."""
         return {
             "metric": self.demand.label,
             "key": self.demand.key,
@@ -57,7 +51,7 @@ class MetricCheck:
 
 @dataclass(frozen=True)
 class GatedJudge:
-    """One judge's report held against what is demanded."""
+    """One judge's report checked against the demands."""
 
     judge: str
     checks: tuple[MetricCheck, ...]
@@ -65,7 +59,7 @@ class GatedJudge:
 
     @property
     def verdict(self) -> GateStatus:
-        """FAIL by one metric; PASS only if every one passes and no eval is without a verdict."""
+        """FAIL if one metric fails; PASS only if every metric passes and every eval has a verdict."""
         statuses = [check.status for check in self.checks]
         if "FAIL" in statuses:
             return "FAIL"
@@ -77,21 +71,19 @@ class GatedJudge:
 def gate_report(
     document: Mapping[str, Any], demands: Sequence[Demand], *, strict: bool = False
 ) -> list[GatedJudge]:
-    """Every judge of a report held against the demands."""
+    """Check every judge of a report against the demands."""
     report = document["eval_report"]
     judges = report.get("judges") or [{**report, "judge": report["metadata"]["environment"]["model"]}]
-    return [
-        GatedJudge(
-            str(one.get("judge", "")), tuple(_check(demand, one, strict=strict) for demand in demands), one
-        )
-        for one in judges
-    ]
+    gated = []
+    for one in judges:
+        checks = tuple(_check(demand, one, strict=strict) for demand in demands)
+        gated.append(GatedJudge(str(one.get("judge", "")), checks, one))
+    return gated
 
 
-def verdict_of(found: Sequence[GatedJudge]) -> GateStatus:
-    """The worst of several."""
-    order: tuple[GateStatus, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
-    return next((status for status in order if any(one.verdict == status for one in found)), "INFO")
+def worst_of(statuses: Sequence[GateStatus]) -> GateStatus:
+    """The worst of several verdicts; INFO for none."""
+    return min(statuses, key=WORST_FIRST.index, default="INFO")
 
 
 def _check(demand: Demand, report: Mapping[str, Any], *, strict: bool) -> MetricCheck:
@@ -99,19 +91,19 @@ def _check(demand: Demand, report: Mapping[str, Any], *, strict: bool) -> Metric
     value = section.get(demand.key)
     ends = section.get(f"{demand.key}_ci")
     interval = (float(ends[0]), float(ends[1])) if ends else None
-    return MetricCheck(demand, value, interval, _status(demand, value, interval, strict=strict), strict)
+    decisive = value
+    if strict:
+        decisive = interval[0] if interval else None
+    return MetricCheck(demand, value, interval, _status(demand.threshold, decisive), strict)
 
 
-def _status(
-    demand: Demand, value: float | None, interval: tuple[float, float] | None, *, strict: bool
-) -> GateStatus:
-    if demand.threshold is None:
+def _status(threshold: float | None, value: float | None) -> GateStatus:
+    if threshold is None:
         return "INFO"
-    decisive = (interval[0] if interval else None) if strict else value
-    if decisive is None:
+    if value is None:
         return "INCONCLUSIVE"
     # As precise as people write thresholds: 0.7 is reached by 0.3 + 0.4.
-    return "PASS" if round(decisive, 9) >= demand.threshold else "FAIL"
+    return "PASS" if round(value, 9) >= threshold else "FAIL"
 
 
 def collect_demands(
@@ -121,123 +113,52 @@ def collect_demands(
     context: str | None = None,
     given: Mapping[str, float] | None = None,
 ) -> list[Demand]:
-    """Every metric that is demanded or shown. What is given by hand goes over all, a context named by hand
-    over what files say.
+    """Every metric that is demanded or shown, from all sources; later sources override earlier ones.
 
-    InputError when nothing is demanded at all: a gate without a threshold would let everything pass.
+    InputError when nothing is demanded: a gate without a threshold would pass everything.
     """
     shared = suite.thresholds if suite else Thresholds()
-    sources = [
-        shared.metrics,
-        context_thresholds(form.context, shared) if form and form.context else {},
-        form.thresholds if form else {},
-        context_thresholds(context, shared) if context else {},
-        given or {},
-    ]
-    found: dict[Metric, float] = {}
+    sources: list[Mapping[str, float]] = [shared.metrics]
+    if form and form.context:
+        sources.append(context_thresholds(form.context, shared))
+    if form:
+        sources.append(form.thresholds)
+    if context:
+        sources.append(context_thresholds(context, shared))
+    sources.append(given or {})
+    found: dict[Metric, float | None] = {}
     for source in sources:
-        found |= demands(source, k=shared.k)
+        found |= thresholds_by_metric(source, k=shared.k)
     if not found:
         remedy = "give --context production, or --set pass_at_1=0.9, or write thresholds"
         raise InputError(Problem("nothing is demanded", remedy, suite.file if suite else ""))
-    wanted: dict[Metric, float | None] = dict(sorted(found.items(), key=lambda item: item[0].place))
+    demanded = dict(sorted(found.items(), key=lambda item: item[0].place))
     for name in form.shown_metrics if form else ():
-        wanted.setdefault(read_metric(name, k=shared.k), None)
-    return [Demand(metric.key, metric.label, threshold) for metric, threshold in wanted.items()]
+        demanded.setdefault(read_metric(name, k=shared.k), None)
+    return [Demand(metric.key, metric.label, threshold) for metric, threshold in demanded.items()]
 
 
-def samples_for(wanted: Sequence[Demand], k: int = 1) -> int:
-    """How many answers per eval it takes to know every metric."""
-    metrics = [read_metric(one.key) for one in wanted]
-    return max((k, *(metric.samples for metric in metrics)))
+def ks_of(demands: Sequence[Demand]) -> tuple[int, ...]:
+    """The k of every metric."""
+    return tuple(read_metric(one.key).k for one in demands)
+
+
+def samples_for(demands: Sequence[Demand], samples: int = 1) -> int:
+    """How many answers per eval the metrics need, at least `samples`."""
+    return max((samples, *ks_of(demands)))
 
 
 def parse_thresholds(pairs: Sequence[str]) -> dict[str, float]:
-    """`metric=share` pairs of the command line."""
+    """The `metric=share` pairs of the command line."""
     found = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
         try:
-            key, share = spelled(name.strip()), float(text)
+            key, share = canonical_name(name.strip()), float(text)
         except ValueError:
-            raise InputError(
-                Problem(f"--set {pair!r} is no threshold", "write for instance --set pass_at_1=0.9")
-            ) from None
+            message = f"--set {pair!r} is not a threshold"
+            raise InputError(Problem(message, "write for instance --set pass_at_1=0.9")) from None
         if not 0 <= share <= 1:
-            raise InputError(Problem(f"--set {pair!r} is no share", "write a number from 0 to 1"))
+            raise InputError(Problem(f"--set {pair!r} is not a share", "write a number from 0 to 1"))
         found[key] = share
     return found
-
-
-def run_of_bakeoff(db: Database, bakeoff_id: int, ks: Sequence[int]) -> SuiteRun:
-    """A bake-off that is already there as the run of a suite."""
-    row = bakeoffs.get(db, bakeoff_id)
-    created: datetime = row.created_at
-    return SuiteRun(
-        row.task_name,
-        f"eval-{created:%Y%m%d-%H%M%S}",
-        f"{created:%Y-%m-%dT%H:%M:%S}Z",
-        max(0.0, (row.read_at - created).total_seconds()),
-        outcomes_of_bakeoff(db, bakeoff_id),
-        samples=row.samples,
-        bakeoffs=(bakeoff_id,),
-        spent_usd=str(plain(row.spent_usd)),
-        ks=tuple(ks),
-    )
-
-
-_LONGEST = 200
-
-
-def render_phase(found: Sequence[GatedJudge], *, title: str = "") -> str:
-    """The report; one section for each judge where there are several."""
-    parts = [f"## Phase Completion Report{f': {inline(title)}' if title else ''}", "### Eval Results"]
-    for one in found:
-        if len(found) > 1:
-            parts.append(f"#### Judge {inline(one.judge)}: {one.verdict}")
-        parts += [_table(one.checks), *_lists(one.report)]
-    advice = list(dict.fromkeys(text for one in found for text in one.report["recommendations"]))
-    if advice:
-        parts.append("### Recommendations")
-        parts.append("\n".join(f"{number}. {inline(text)}" for number, text in enumerate(advice, 1)))
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(checks: Sequence[MetricCheck]) -> str:
-    rows = [
-        f"| {check.demand.label} | {share(check.value, check.interval)} | "
-        f"{share(check.demand.threshold)} | {_said(check)} |"
-        for check in checks
-    ]
-    return "\n".join(
-        ("| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|", *rows)
-    )
-
-
-def _said(check: MetricCheck) -> str:
-    return NOTHING if check.status == "INFO" else check.status
-
-
-def _lists(report: Mapping[str, Any]) -> Iterator[str]:
-    why = {one["eval_id"]: one for one in (*report["failures"], *report.get("errors", ()))}
-    for name in EVAL_TYPES:
-        evals = [one for one in report.get("evals", ()) if one.get("category") == name]
-        if evals:
-            passed = sum(one["status"] == "passed" for one in evals)
-            head = f"#### {name.capitalize()} Evals ({passed}/{len(evals)} passed)"
-            yield "\n".join([head, "", *(line for one in evals for line in _ticked(one, why))])
-
-
-def _ticked(one: Mapping[str, Any], why: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    name = f"{inline(one['eval_id'])}: {inline(one.get('name', ''))}"
-    if one["status"] == "passed":
-        yield f"- [x] {name}"
-        return
-    yield f"- [ ] {name} ({'FAILED' if one['status'] == 'failed' else 'NO VERDICT'})"
-    found = why.get(one["eval_id"], {})
-    details = found.get("details", {})
-    for key in ("expected", "actual"):
-        if details.get(key):
-            yield f"  - {key.capitalize()}: {inline(str(details[key]), _LONGEST)}"
-    if found.get("reason"):
-        yield f"  - Reason: {inline(found['reason'], _LONGEST)}"

@@ -8,7 +8,7 @@ from evalq.definitions.definition import did_you_mean, split_remedy, validate
 from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
 from evalq.formats.suite.forms import GraderForm, Thresholds, as_mapping, completed, part
-from evalq.formats.suite.metrics import CONTEXTS, spelled
+from evalq.formats.suite.metrics import CONTEXTS, canonical_name
 
 _SECTIONS = ("graders", "rubrics", "scales", "defaults", "overrides")
 _SCALE_TYPES = ("binary", "likert", "ranking")
@@ -84,7 +84,7 @@ def read_shared_thresholds(located: Located) -> Thresholds:
             sections["contexts"][key] = entry
             continue
         try:
-            sections["metrics"][spelled(key)] = entry
+            sections["metrics"][canonical_name(key)] = entry
         except ValueError as exc:
             problems.append(located.problem((key,), *split_remedy(str(exc))))
     return validate(Thresholds, Located(sections, located.lines, located.file), *problems)
@@ -100,7 +100,7 @@ def context_thresholds(name: str, own: Thresholds) -> Mapping[str, float]:
 
 def _is_metric(name: str) -> bool:
     try:
-        spelled(name)
+        canonical_name(name)
     except ValueError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""The metrics a gate can demand, by any of their spellings: pass@1, pass_at_1, pass^3, required_pass_rate."""
+"""Metrics of a suite run: their names in any spelling, and their values from the outcomes."""
 
 import math
 import re
@@ -12,9 +12,9 @@ from evalq.stats.intervals import wilson
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased, suite_mean
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, not a password
-
-_SPELLING = re.compile(r"pass(?:@|_at_|\^|_hat_)(?P<k>[1-9]\d{0,2}|k)")
-_KNOWN = "pass_at_1, pass_at_3, pass_hat_3, required_pass_rate"
+DEFAULT_K = 3
+EVAL_TYPES = ("capability", "regression")
+GRADER_TYPES = ("code", "model", "human")
 
 CONTEXTS: Mapping[str, Mapping[str, float]] = {
     "development": {"pass_at_1": 0.70, "pass_at_k": 0.90, "pass_hat_k": 0.50},
@@ -22,133 +22,124 @@ CONTEXTS: Mapping[str, Mapping[str, float]] = {
     "production": {"pass_at_1": 0.90, "pass_at_k": 0.99, "pass_hat_k": 0.80},
     "critical": {"pass_at_1": 0.95, "pass_at_k": 0.999, "pass_hat_k": 0.90},
 }
-"""What each stage of a product's life usually demands."""
+"""The usual thresholds of each stage of a product's life."""
+
+_SPELLING = re.compile(r"pass(?:@|_at_|\^|_hat_)(?P<k>[1-9]\d{0,2}|k)")
+_EXAMPLES = "pass_at_1, pass_at_3, pass_hat_3, required_pass_rate"
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
 class Metric:
-    """pass@k, pass^k, or the share of evals that passed, retries included."""
+    """pass@k, pass^k, or the share of evals that passed, retries included. It needs k answers per eval."""
 
     kind: Literal["pass_at", "pass_hat", "pass_rate"]
     k: int = 1
 
     @property
     def key(self) -> str:
-        """As reports have it: pass_at_3."""
+        """Its name in reports: pass_at_3."""
         return PASS_RATE if self.kind == "pass_rate" else f"{self.kind}_{self.k}"
 
     @property
     def label(self) -> str:
-        """As people write it: pass@3, pass^3."""
-        sign = {"pass_at": "pass@", "pass_hat": "pass^"}.get(self.kind)
-        return PASS_RATE if sign is None else f"{sign}{self.k}"
+        """Its name in tables: pass@3, pass^3."""
+        return PASS_RATE if self.kind == "pass_rate" else metric_label(self.key)
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in a table: pass@k, then pass^k, then the pass rate."""
+        """Its place in a table: pass@k, then pass^k, then the pass rate."""
         return ("pass_at", "pass_hat", "pass_rate").index(self.kind), self.k
 
-    @property
-    def samples(self) -> int:
-        """How many answers per case it takes to know it."""
-        return self.k
+
+def metric_label(key: str) -> str:
+    """pass@3 for pass_at_3, pass^3 (unbiased) for pass_hat_3_unbiased."""
+    word, _, rest = key.removeprefix("pass_").partition("_")
+    k, _, note = rest.partition("_")
+    label = f"pass@{k}" if word == "at" else f"pass^{k}"
+    return f"{label} ({note})" if note else label
 
 
-def read_metric(name: str, *, k: int = 3) -> Metric:
-    """The metric a name means, `k` standing for the letter; ValueError for one that means none."""
+def read_metric(name: str, *, k: int = DEFAULT_K) -> Metric:
+    """The metric of a name, `k` replacing the letter k; ValueError for an unknown name."""
     if name in (PASS_RATE, "required_pass_rate"):
         return Metric("pass_rate")
     found = _SPELLING.fullmatch(name)
     if not found:
-        raise ValueError(f"there is no metric {name!r}; write one of {_KNOWN}")
+        raise ValueError(f"there is no metric {name!r}; write one of {_EXAMPLES}")
     count = k if found["k"] == "k" else int(found["k"])
     return Metric("pass_at" if "@" in name or "_at_" in name else "pass_hat", count)
 
 
-def spelled(name: str) -> str:
-    """The name as reports have it, a letter k left open."""
-    if name.endswith(("@k", "^k", "_k")):
-        read_metric(name)
-        return "pass_at_k" if "@" in name or "_at_" in name else "pass_hat_k"
-    return read_metric(name).key
+def canonical_name(name: str) -> str:
+    """The name as reports spell it; a letter k stays a letter."""
+    metric = read_metric(name)
+    return f"{metric.kind}_k" if name.endswith(("@k", "^k", "_k")) else metric.key
 
 
 def read_thresholds(value: Any) -> Any:
-    """A mapping of metrics to shares, every name in one spelling; what is no mapping is left to the model."""
+    """A mapping of metrics to shares with canonical names; any other value is left to the model."""
     if not isinstance(value, dict):
         return value
     found: dict[str, float] = {}
     for name, share in value.items():
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-            raise ValueError(f"{name} is no share; write a number from 0 to 1")
-        found[spelled(str(name))] = float(share)
+            raise ValueError(f"{name} is not a share; write a number from 0 to 1")
+        found[canonical_name(str(name))] = float(share)
     return found
 
 
-def demands(thresholds: Mapping[str, float], *, k: int = 3) -> dict[Metric, float]:
-    """The thresholds by metric, each in its place."""
-    read = {read_metric(name, k=k): share for name, share in thresholds.items()}
-    return dict(sorted(read.items(), key=lambda item: item[0].place))
-
-
-EVAL_TYPES = ("capability", "regression")
-GRADER_TYPES = ("code", "model", "human")
-K = 3
-PLACES = 4
+def thresholds_by_metric(thresholds: Mapping[str, float], *, k: int = DEFAULT_K) -> dict[Metric, float]:
+    """The thresholds by metric, in the order of a table."""
+    found = {read_metric(name, k=k): share for name, share in thresholds.items()}
+    return dict(sorted(found.items(), key=lambda item: item[0].place))
 
 
 def summary_of(evals: Sequence[EvalOutcome]) -> dict[str, Any]:
-    """The counts. `pass_rate` is over the evals with a verdict; the skipped are counted apart."""
-    whys = Counter(one.why_skipped for one in evals if one.why_skipped)
+    """Counts and rates of a judge. `pass_rate` leaves out skipped evals; they are counted apart."""
+    reasons = Counter(one.why_skipped for one in evals if one.why_skipped)
+    statuses = [one.status for one in evals if one.status != "skipped"]
+    by_type = {name: [one for one in evals if one.eval_type == name] for name in EVAL_TYPES}
+    by_grader = {name: [one for one in evals if name in one.grader_types] for name in GRADER_TYPES}
     return {
         **_counts(evals, total="total_evals"),
-        "pass_rate_ci": _rate_ci(evals),
-        "skipped_because": dict(sorted(whys.items())),
+        "pass_rate_ci": _interval(statuses.count("passed"), len(statuses)),
+        "skipped_because": dict(sorted(reasons.items())),
         "retried": sum(bool(one.retries) for one in evals),
-        "weighted_score": _weighted(evals),
-        "by_category": {
-            name: _counts(found)
-            for name in EVAL_TYPES
-            if (found := [one for one in evals if one.eval_type == name])
-        },
-        "by_grader": {
-            name: _counts([one for one in evals if name in one.grader_types]) for name in GRADER_TYPES
-        },
-        "by_topic": _by(evals, lambda one: one.category),
-        "by_criticality": _by(evals, lambda one: one.criticality or ""),
+        "weighted_score": _weighted_score(evals),
+        "by_category": {name: _counts(group) for name, group in by_type.items() if group},
+        "by_grader": {name: _counts(group) for name, group in by_grader.items()},
+        "by_topic": _counts_by(evals, lambda one: one.category),
+        "by_criticality": _counts_by(evals, lambda one: one.criticality or ""),
     }
 
 
 def metrics_of(evals: Sequence[EvalOutcome], samples: int, further: Sequence[int] = ()) -> dict[str, Any]:
-    """pass@k and pass^k over first attempts; null where there are fewer than k samples a case."""
-    ks = sorted({1, K, *further, *((samples,) if samples > 1 else ())})
+    """pass@k and pass^k over first attempts; null for more samples per eval than there are."""
     found: dict[str, Any] = {}
-    for k in ks:
+    for k in sorted({1, DEFAULT_K, samples, *further}):
         found |= pass_metrics(evals, k)
-    if samples < K:
-        found["note"] = f"pass_at_{K} and pass_hat_{K} take {K} answers per eval; run with --samples {K}"
+    if samples < DEFAULT_K:
+        found["note"] = (
+            f"pass_at_{DEFAULT_K} and pass_hat_{DEFAULT_K} need {DEFAULT_K} answers per eval; "
+            f"run with --samples {DEFAULT_K}"
+        )
     return found
 
 
 def pass_metrics(evals: Sequence[EvalOutcome], k: int) -> dict[str, Any]:
-    """pass@k, pass^k as (c/n)^k, and pass^k without bias, each with its interval."""
-    named = {f"pass_at_{k}": pass_at_k}
+    """pass@k, pass^k as (c/n)^k, and the unbiased pass^k, each with its interval."""
+    estimators: dict[str, Estimator] = {f"pass_at_{k}": pass_at_k}
     if k > 1:
-        named |= {f"pass_hat_{k}": pass_hat_k, f"pass_hat_{k}_unbiased": pass_hat_k_unbiased}
+        estimators |= {f"pass_hat_{k}": pass_hat_k, f"pass_hat_{k}_unbiased": pass_hat_k_unbiased}
+    tallies = [one.tally for one in evals if one.tally[0] >= k]
     found: dict[str, Any] = {}
-    for name, estimator in named.items():
-        found[name], found[f"{name}_ci"] = _mean(evals, k, estimator)
+    for name, estimator in estimators.items():
+        mean = suite_mean(tallies, k, estimator)
+        share = min(1.0, mean.mean) if mean.n_cases else None
+        found[name] = None if share is None else round(share, _DIGITS)
+        found[f"{name}_ci"] = None if share is None else _interval(share * mean.n_cases, mean.n_cases)
     return found
-
-
-def _mean(evals: Sequence[EvalOutcome], k: int, estimator: Estimator) -> tuple[float | None, Any]:
-    """The mean over evals that have so many graded samples, with Wilson's interval at their number."""
-    enough = [one.tally for one in evals if one.tally[0] >= k]
-    found = suite_mean(enough, k, estimator)
-    if not found.n_cases:
-        return None, None
-    mean = min(1.0, found.mean)
-    return round(mean, PLACES), [round(end, PLACES) for end in wilson(mean * found.n_cases, found.n_cases)]
 
 
 def _counts(evals: Sequence[EvalOutcome], *, total: str = "total") -> dict[str, Any]:
@@ -159,25 +150,25 @@ def _counts(evals: Sequence[EvalOutcome], *, total: str = "total") -> dict[str, 
         "passed": by_status["passed"],
         "failed": by_status["failed"],
         "skipped": by_status["skipped"],
-        "pass_rate": round(by_status["passed"] / decided, PLACES) if decided else None,
+        "pass_rate": round(by_status["passed"] / decided, _DIGITS) if decided else None,
     }
 
 
-def _by(evals: Sequence[EvalOutcome], key: Callable[[EvalOutcome], str]) -> dict[str, Any]:
+def _counts_by(evals: Sequence[EvalOutcome], key: Callable[[EvalOutcome], str]) -> dict[str, Any]:
     names = sorted({key(one) for one in evals} - {""})
     return {name: _counts([one for one in evals if key(one) == name]) for name in names}
 
 
-def _rate_ci(evals: Sequence[EvalOutcome]) -> list[float] | None:
-    statuses = [one.status for one in evals if one.status != "skipped"]
-    if not statuses:
+def _interval(passed: float, n: int) -> list[float] | None:
+    """Wilson's interval; None without cases."""
+    if not n:
         return None
-    return [round(end, PLACES) for end in wilson(statuses.count("passed"), len(statuses))]
+    return [round(end, _DIGITS) for end in wilson(passed, n)]
 
 
-def _weighted(evals: Sequence[EvalOutcome]) -> float | None:
+def _weighted_score(evals: Sequence[EvalOutcome]) -> float | None:
     decided = [one for one in evals if one.status != "skipped"]
     weight = math.fsum(one.weight for one in decided)
     if weight <= 0:
         return None
-    return round(math.fsum(one.weight for one in decided if one.status == "passed") / weight, PLACES)
+    return round(math.fsum(one.weight for one in decided if one.status == "passed") / weight, _DIGITS)

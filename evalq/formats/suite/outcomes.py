@@ -1,20 +1,21 @@
-"""What became of the evals of a suite: their attempts, and the one verdict those come to."""
+"""Outcomes of a suite run: each eval's attempts, and the one verdict they give."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Status = Literal["passed", "failed", "skipped"]
-Why = Literal["errored", "pending_review", "not_run", "no_baseline"]
-"""Why an eval has no verdict."""
+EvalStatus = Literal["passed", "failed", "skipped"]
+SkipReason = Literal["errored", "pending_review", "not_run", "no_baseline"]
+
+MAX_REASON_CHARS = 500
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One answer as it was marked; `verdict` is None for one that was never given."""
+    """One graded answer; `verdict` is None when there was no answer."""
 
     verdict: str | None
-    reason: str = ""
+    message: str = ""
     error_kind: str | None = None
     answer: str = ""
     latency_ms: int | None = None
@@ -22,13 +23,13 @@ class Attempt:
 
     @property
     def is_graded(self) -> bool:
-        """Passed or failed; anything else says nothing about the system."""
+        """Whether it passed or failed; any other verdict does not measure the system."""
         return self.verdict in ("passed", "failed")
 
 
 @dataclass(frozen=True)
 class EvalOutcome:
-    """One eval of one judge: its first attempts, one per sample, and those made after a failure."""
+    """One eval of one judge: its first attempts, one per sample, and its retries."""
 
     id: str
     name: str
@@ -45,20 +46,22 @@ class EvalOutcome:
 
     @property
     def tally(self) -> tuple[int, int]:
-        """Of the first attempts: how many were graded, how many passed."""
+        """How many of the first attempts were graded, and how many passed."""
         graded = [one for one in self.samples if one.is_graded]
         return len(graded), sum(one.verdict == "passed" for one in graded)
 
     @property
-    def status(self) -> Status:
-        """Passed by most of its samples, or by one attempt more; skipped without any verdict."""
+    def status(self) -> EvalStatus:
+        """Passed if most samples or any retry passed; skipped if nothing was graded."""
         graded, passed = self.tally
-        if (graded and passed * 2 > graded) or any(one.verdict == "passed" for one in self.retries):
+        if passed * 2 > graded or any(one.verdict == "passed" for one in self.retries):
             return "passed"
-        return "failed" if graded or any(one.is_graded for one in self.retries) else "skipped"
+        if graded or any(one.is_graded for one in self.retries):
+            return "failed"
+        return "skipped"
 
     @property
-    def why_skipped(self) -> Why | None:
+    def why_skipped(self) -> SkipReason | None:
         """Why there is no verdict; None when there is one."""
         if self.status != "skipped":
             return None
@@ -71,17 +74,29 @@ class EvalOutcome:
 
     @property
     def attempts(self) -> int:
-        """Rounds it took: one, and one for every retry."""
+        """One, plus one for every retry."""
         return 1 + len(self.retries)
 
     @property
     def decisive(self) -> Attempt | None:
-        """The attempt that tells most: of a failure the last that failed, else the last there is."""
-        every = [one for one in (*self.samples, *self.retries) if one.verdict is not None]
-        failed = [one for one in every if one.verdict == "failed"]
+        """The attempt to show: the last failed one of a failed eval, else the last with a verdict."""
+        with_verdict = [one for one in (*self.samples, *self.retries) if one.verdict is not None]
+        failed = [one for one in with_verdict if one.verdict == "failed"]
         if self.status == "failed" and failed:
             return failed[-1]
-        return every[-1] if every else None
+        return with_verdict[-1] if with_verdict else None
+
+    @property
+    def reason(self) -> str:
+        """Why the eval did not pass, in one line."""
+        if self.lacks_baseline:
+            return "there is no baseline to compare with"
+        if self.decisive is None:
+            return "it was not run"
+        failed = [grade for grade in self.decisive.grades if grade.get("passed") is False]
+        reasons = "; ".join(str(grade["reason"]) for grade in failed if grade["reason"])
+        reason = reasons or self.decisive.message or f"the answer is {self.decisive.verdict}"
+        return reason[:MAX_REASON_CHARS]
 
 
 @dataclass(frozen=True)
@@ -95,7 +110,7 @@ class JudgeOutcomes:
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """One run of a suite: what was run, when, how long it took, and what became of it."""
+    """One run of a suite: when, how long, at what cost, and the outcomes of each judge."""
 
     suite: str
     run_id: str
@@ -111,4 +126,9 @@ class SuiteRun:
     environment: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     ks: tuple[int, ...] = ()
-    """Further k of pass@k and pass^k that somebody asks for."""
+    """Further k to report pass@k and pass^k for."""
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether an eval failed for some judge."""
+        return any(any(one.status == "failed" for one in found.evals) for found in self.judges)

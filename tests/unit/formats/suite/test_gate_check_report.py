@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evalq.formats.suite.gate_check import Demand, GatedJudge, gate_report, render_phase, verdict_of
+from evalq.formats.suite.gate_check import Demand, GatedJudge, gate_report, worst_of
+from evalq.formats.suite.render import render_phase
 
 ONE = Demand("pass_at_1", "pass@1", 0.85)
 HAT = Demand("pass_hat_3", "pass^3", 0.70)
@@ -87,7 +88,7 @@ def test_the_worst_of_several_judges_counts() -> None:
     good = {**document()["eval_report"], "judge": "good"}
     found = gate_report(document(judges=[good, bad]), [ONE])
     assert [(one.judge, one.verdict) for one in found] == [("good", "PASS"), ("bad", "FAIL")]
-    assert verdict_of(found) == "FAIL"
+    assert worst_of([one.verdict for one in found]) == "FAIL"
     assert "#### Judge bad: FAIL" in render_phase(found)
 
 

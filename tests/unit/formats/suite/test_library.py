@@ -10,7 +10,13 @@ from evalq.errors import InputError
 from evalq.formats.suite.forms import Thresholds
 from evalq.formats.suite.library import context_thresholds
 from evalq.formats.suite.load import problems, recognises
-from evalq.formats.suite.metrics import Metric, demands, read_metric, read_thresholds, spelled
+from evalq.formats.suite.metrics import (
+    Metric,
+    canonical_name,
+    read_metric,
+    read_thresholds,
+    thresholds_by_metric,
+)
 from evalq.formats.suite.read import read_suite
 
 Write = Callable[..., Path]
@@ -81,7 +87,7 @@ def test_a_file_of_shared_definitions_can_be_checked_alone(write: Write, text: s
         ("a: {type: model, config: {scoring: {type: categorical}}}\n", "a: which categories pass?"),
         ("graders: {a: {type: robot}}\n", "type cannot be 'robot'"),
         ("rubrics: {a: 3}\ngrader: {type: human}\n", "rubrics.a should be text"),
-        ("thresholds: {pass_at_1: 2}\n", "pass_at_1 is no share"),
+        ("thresholds: {pass_at_1: 2}\n", "pass_at_1 is not a share"),
     ],
 )
 def test_a_shared_definition_that_would_not_work_is_refused(write: Write, text: str, said: str) -> None:
@@ -113,23 +119,25 @@ def test_a_metric_is_known_by_any_of_its_spellings(name: str, key: str, label: s
 @pytest.mark.parametrize("name", ["pass", "pass@0", "pass_at_", "accuracy", "pass^^3"])
 def test_what_is_no_metric_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="there is no metric"):
-        spelled(name)
+        canonical_name(name)
 
 
 def test_demands_are_in_one_order() -> None:
-    found = demands({"pass_rate": 0.9, "pass_hat_3": 0.5, "pass_at_k": 0.8, "pass_at_1": 0.7}, k=5)
+    found = thresholds_by_metric(
+        {"pass_rate": 0.9, "pass_hat_3": 0.5, "pass_at_k": 0.8, "pass_at_1": 0.7}, k=5
+    )
     assert list(found) == [
         Metric("pass_at", 1),
         Metric("pass_at", 5),
         Metric("pass_hat", 3),
         Metric("pass_rate"),
     ]
-    assert [metric.samples for metric in found] == [1, 5, 3, 1]
+    assert [metric.k for metric in found] == [1, 5, 3, 1]
 
 
 @pytest.mark.parametrize("share", [True, "0.9", 1.1, -0.1, None])
 def test_a_threshold_is_a_share(share: Any) -> None:
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         read_thresholds({"pass@1": share})
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.suite.answering import assign_judges
-from evalq.formats.suite.baselines import Baselines, kept_output, known
-from evalq.formats.suite.open import parse_variables
+from evalq.formats.suite.assignment import assign_judges
+from evalq.formats.suite.baselines import Baselines, comparable_output, load_baselines
+from evalq.formats.suite.choice import LoadedSuite, parse_variables
 from evalq.formats.suite.plan import (
-    PlannedBakeOffs,
+    SuitePlan,
     SuiteRunOptions,
-    plan_parts,
-    refuse_nothing,
+    plan_bakeoffs,
+    plan_retry,
+    refuse_empty,
     retries_of,
-    retry_plan,
 )
 from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
@@ -35,12 +35,11 @@ REGRESSION = {
 NEW = {"id": "n", "current": {"input": "y"}, "comparison": {"type": "exact"}}
 
 
-def plan(
-    suite: Suite, *names: str, settings: Settings, baselines: Any = None, **options: Any
-) -> PlannedBakeOffs:
+def plan(suite: Suite, *names: str, settings: Settings, baselines: Any = None, **options: Any) -> SuitePlan:
     found = assign_judges(suite, suite.evals, names, settings=settings, values={})
+    loaded = LoadedSuite(suite, suite.evals, tuple(found))
     of = (baselines or Baselines()).of
-    return plan_parts(suite, found, SuiteRunOptions(**options), settings=settings, baseline_of=of)
+    return plan_bakeoffs(loaded, SuiteRunOptions(**options), settings=settings, baseline_of=of)
 
 
 def captured(judge: str, output: Any, at: int = 1) -> Baseline:
@@ -48,27 +47,27 @@ def captured(judge: str, output: Any, at: int = 1) -> Baseline:
 
 
 def test_judges_share_a_bake_off_while_their_cases_are_the_same(make_suite: Make, settings: Settings) -> None:
-    (part,) = plan(make_suite(ASKED, REGRESSION), "sim", "sim2", settings=settings, samples=3).parts
-    assert [judge.name for judge in part.plan.judges] == ["sim", "sim2"]
-    assert (part.plan.samples, part.plan.task.name, part.plan.n_jobs) == (3, "s", 12)
+    (bakeoff,) = plan(make_suite(ASKED, REGRESSION), "sim", "sim2", settings=settings, samples=3).bakeoffs
+    assert [judge.name for judge in bakeoff.plan.judges] == ["sim", "sim2"]
+    assert (bakeoff.plan.samples, bakeoff.plan.task.name, bakeoff.plan.n_jobs) == (3, "s", 12)
 
 
 def test_a_baseline_of_its_own_parts_a_judge_from_the_others(make_suite: Make, settings: Settings) -> None:
     own = Baselines({("r", "sim"): captured("sim", "captured")})
-    parts = plan(make_suite(REGRESSION), "sim", "sim2", settings=settings, baselines=own).parts
-    expected = {part.plan.judges[0].name: part.plan.evalset.cases[0].expected for part in parts}
+    bakeoffs = plan(make_suite(REGRESSION), "sim", "sim2", settings=settings, baselines=own).bakeoffs
+    expected = {bakeoff.plan.judges[0].name: bakeoff.plan.evalset.cases[0].expected for bakeoff in bakeoffs}
     assert expected == {"sim": {"answer": "captured"}, "sim2": {"answer": "inline"}}
     inline = Baselines(own.captured, inline=True)
-    assert len(plan(make_suite(REGRESSION), "sim", "sim2", settings=settings, baselines=inline).parts) == 1
+    assert len(plan(make_suite(REGRESSION), "sim", "sim2", settings=settings, baselines=inline).bakeoffs) == 1
 
 
 def test_a_regression_without_a_baseline_is_left_out_and_named(make_suite: Make, settings: Settings) -> None:
     planned = plan(make_suite(ASKED, NEW), "sim", settings=settings)
-    assert [case.id for case in planned.parts[0].plan.evalset.cases] == ["a"]
+    assert [case.id for case in planned.bakeoffs[0].plan.evalset.cases] == ["a"]
     assert [(judge, one.id) for judge, one in planned.lacking] == [("sim", "n")]
     nothing = plan(make_suite(NEW), "sim", settings=settings)
-    with pytest.raises(InputError, match="no eval asked for has a baseline yet; capture them"):
-        refuse_nothing(nothing, make_suite(NEW))
+    with pytest.raises(InputError, match="none of these evals has a baseline yet; capture them"):
+        refuse_empty(nothing)
 
 
 @pytest.mark.parametrize(
@@ -82,21 +81,23 @@ def test_a_regression_without_a_baseline_is_left_out_and_named(make_suite: Make,
 def test_workers_bound_what_a_judge_is_asked_at_once(
     make_suite: Make, settings: Settings, config: Any, at_once: dict[str, int | None]
 ) -> None:
-    (part,) = plan(make_suite(ASKED, config=config), "sim", "sim2", settings=settings).parts
-    assert {judge.name: judge.concurrency for judge in part.plan.judges} == at_once
+    (bakeoff,) = plan(make_suite(ASKED, config=config), "sim", "sim2", settings=settings).bakeoffs
+    assert {judge.name: judge.concurrency for judge in bakeoff.plan.judges} == at_once
 
 
 def test_the_most_patient_eval_sets_the_deadline(make_suite: Make, settings: Settings) -> None:
     timed = [{**ASKED, "id": str(n), "metadata": {"timeout_seconds": n}} for n in (5, 20)]
-    (part,) = plan(make_suite(*timed), "real", settings=settings).parts
-    assert part.plan.judges[0].deadline_s == 20  # type: ignore[union-attr]
-    (part,) = plan(make_suite(*timed, ASKED), "real", settings=settings).parts
-    assert part.plan.judges[0].deadline_s == 120  # type: ignore[union-attr]
+    (bakeoff,) = plan(make_suite(*timed), "real", settings=settings).bakeoffs
+    assert bakeoff.plan.judges[0].deadline_s == 20  # type: ignore[union-attr]
+    (bakeoff,) = plan(make_suite(*timed, ASKED), "real", settings=settings).bakeoffs
+    assert bakeoff.plan.judges[0].deadline_s == 120  # type: ignore[union-attr]
 
 
 def test_a_retry_asks_the_failed_cases_with_another_seed(make_suite: Make, settings: Settings) -> None:
-    (part,) = plan(make_suite(ASKED, {**ASKED, "id": "b"}), "sim", settings=settings, samples=3, seed=7).parts
-    again = retry_plan(part, part.plan.judges, ["b"], attempt=2)
+    (bakeoff,) = plan(
+        make_suite(ASKED, {**ASKED, "id": "b"}), "sim", settings=settings, samples=3, seed=7
+    ).bakeoffs
+    again = plan_retry(bakeoff, bakeoff.plan.judges, ["b"], attempt=2)
     assert ([case.id for case in again.evalset.cases], again.seed, again.samples) == (["b"], 9, 1)
 
 
@@ -116,16 +117,16 @@ def test_the_newest_baseline_counts_wherever_it_is_kept(make_suite: Make, tmp_pa
         "utf-8",
     )
     (tmp_path / "baselines/other.json").write_text("[1, 2]", "utf-8")
-    found = known(suite, None)
+    found = load_baselines(suite, None)
     assert list(found.of(suite.evals[0], "sim")) == ["b", "a"]
     assert found.of(suite.evals[0], "other") == "inline"
 
 
 def test_of_a_response_only_telling_headers_are_kept() -> None:
     response = {"status": 200, "headers": {"content-type": "t", "x-request-id": "1"}, "body": 1}
-    assert kept_output(response, is_response=True)["headers"] == {"content-type": "t"}
-    assert kept_output(response, is_response=False) == response
-    assert kept_output("text", is_response=True) == "text"
+    assert comparable_output(response, is_response=True)["headers"] == {"content-type": "t"}
+    assert comparable_output(response, is_response=False) == response
+    assert comparable_output("text", is_response=True) == "text"
 
 
 def test_values_are_given_as_pairs_and_never_repeated_in_errors() -> None:

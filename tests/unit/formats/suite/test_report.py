@@ -10,8 +10,9 @@ from jsonschema import Draft202012Validator
 
 from evalq.formats.suite.load import report_schema
 from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
-from evalq.formats.suite.report import render_suite_plain, report_of
-from evalq.formats.suite.report_files import render_html, render_markdown
+from evalq.formats.suite.render import render_markdown, render_plain
+from evalq.formats.suite.render_html import render_html
+from evalq.formats.suite.report import report_of
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `| a |` \x1b[31m\u202e{0.__class__}"
 
@@ -144,7 +145,7 @@ def test_the_first_judge_is_on_top_and_all_are_below() -> None:
         ("poor", 0),
     ]
     assert "| poor | 0/1 passed |" in render_markdown({"eval_report": found})
-    assert "poor: 0/1 passed" in render_suite_plain({"eval_report": found})
+    assert "poor: 0/1 passed" in render_plain({"eval_report": found})
 
 
 def test_recommendations_follow_from_what_failed_and_what_could_not_be_told() -> None:
@@ -160,7 +161,7 @@ def test_recommendations_follow_from_what_failed_and_what_could_not_be_told() ->
         samples=3,
     )["recommendations"]
     said = "\n".join(advice)
-    assert advice[0] == "Mend a (Eval a) first: it is critical"
+    assert advice[0] == "Fix a (Eval a) first: it is critical"
     assert "Find what changed since the baselines of a" in said
     assert "Improve string work: 3 of 3 evals fail (t0, t1, t2)" in said
     assert "Answers differ from the exact text: check the wording, or whether exactness is meant (4)" in said
@@ -222,8 +223,8 @@ def test_the_terminal_gets_one_line_an_eval_when_asked() -> None:
             outcome("a", "passed", "failed", "passed"), outcome("b", "failed", retries=("passed",)), samples=3
         )
     )
-    text = render_suite_plain(document, verbose=True)
+    text = render_plain(document, verbose=True)
     assert text.splitlines()[0] == "Feature X: 2/2 passed, pass rate 1.00 [0.34, 1.00]"
     assert "✓ a: Eval a: passed (2/3)" in text
     assert "✓ b: Eval b: passed after 2 attempts" in text
-    assert "✓ a" not in render_suite_plain(document)
+    assert "✓ a" not in render_plain(document)

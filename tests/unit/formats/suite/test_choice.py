@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.suite.plan import Filters, choose
+from evalq.formats.suite.choice import Filters, choose_evals
 from evalq.formats.suite.read import Suite
 
 Make = Callable[..., Suite]
@@ -42,12 +42,12 @@ def suite(make_suite: Make) -> Suite:
     ],
 )
 def test_filters_choose_among_the_evals(suite: Suite, filters: Filters, ids: str) -> None:
-    assert "".join(found.id for found in choose(suite, filters)) == ids
+    assert "".join(found.id for found in choose_evals(suite, filters)) == ids
 
 
 def test_a_choice_of_nothing_says_what_there_is(suite: Suite) -> None:
     with pytest.raises(InputError) as caught:
-        choose(suite, Filters(tags=("none",)))
+        choose_evals(suite, Filters(tags=("none",)))
     assert "categories: capability, regression, text; tags: x, y, z; difficulties: easy, hard" in str(
         caught.value
     )
@@ -56,7 +56,7 @@ def test_a_choice_of_nothing_says_what_there_is(suite: Suite) -> None:
 def test_of_several_graders_those_of_the_type_mark_within_the_time_limit(make_suite: Make) -> None:
     graders = [{"type": "code", "config": {"method": "contains"}}, MODEL]
     suite = make_suite(one("a", graders=graders, metadata={"timeout_seconds": 5}))
-    (found,) = choose(suite, Filters(grader_type="model"))
+    (found,) = choose_evals(suite, Filters(grader_type="model"))
     assert [grader.type for grader in found.case.graders] == ["rubric", "latency"]
     assert (found.grader_types, found.about["grader_types"]) == (("model",), ["model"])
 
@@ -68,5 +68,5 @@ def test_a_shared_stand_in_marks_evals_that_have_no_grader_of_the_type(
     stand_in = "overrides:\n  model: {config: {rubric: Same meaning?, scoring: {type: boolean}}}\n"
     (tmp_path / "config/graders.yaml").write_text(stand_in, "utf-8")
     suite = make_suite(one("a"), one("b", grader=MODEL))
-    found = choose(suite, Filters(grader_type="model"))
+    found = choose_evals(suite, Filters(grader_type="model"))
     assert [[grader.type for grader in each.case.graders] for each in found] == [["boolean"], ["rubric"]]

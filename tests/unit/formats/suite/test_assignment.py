@@ -7,7 +7,7 @@ import pytest
 
 from evalq.definitions.judge import HttpJudge
 from evalq.errors import InputError
-from evalq.formats.suite.answering import Assignment, assign_judges
+from evalq.formats.suite.assignment import Assignment, assign_judges
 from evalq.formats.suite.read import Suite
 from evalq.settings import Settings
 
@@ -60,7 +60,10 @@ def test_simulations_stand_in_for_a_system_nobody_has_named(make_suite: Make, se
 
 
 def test_a_model_does_not(make_suite: Make, settings: Settings) -> None:
-    with pytest.raises(InputError, match=r"r is a request, and nobody says where .*--var api_base_url=http"):
+    with pytest.raises(
+        InputError,
+        match=r"r is a request, but the address .*--var api_base_url=http",
+    ):
         answer(make_suite(REQUEST, ASKED), "real", settings=settings)
 
 
@@ -101,7 +104,5 @@ def test_judges_are_named_by_hand_by_the_suite_or_by_the_settings(
 
 
 def test_nobody_named_says_where_to_name_somebody(make_suite: Make, settings: Settings) -> None:
-    with pytest.raises(
-        InputError, match=r"nobody is named to answer; give --judges a,b; or write config.model"
-    ):
+    with pytest.raises(InputError, match=r"no judge is named; give --judges a,b; or write config.model"):
         answer(make_suite(ASKED), settings=settings)

@@ -1,0 +1,63 @@
+"""Capturing baselines: run the regressions of a suite once and keep what they answer."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+from evalq.formats.suite.assignment import Assignment
+from evalq.formats.suite.baselines import comparable_output, keep_baselines
+from evalq.formats.suite.collect import collect_outcomes
+from evalq.formats.suite.evals import SuiteEval
+from evalq.formats.suite.outcomes import EvalOutcome
+from evalq.formats.suite.plan import SuitePlan
+from evalq.formats.suite.regressions import output_of
+from evalq.formats.suite.run import Rounds, SuiteRunner, run_rounds
+from evalq.store.baselines import Baseline
+
+
+@dataclass(frozen=True)
+class CapturedBaselines:
+    """The baselines kept, their files, and the evals and judges that gave no output."""
+
+    kept: tuple[Baseline, ...]
+    files: tuple[Path, ...]
+    missing: tuple[tuple[str, str], ...]
+    rounds: Rounds
+
+
+def capture(runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: datetime) -> CapturedBaselines:
+    """Run a plan of `plan_capture` and keep the outputs in Postgres and in the suite's folder."""
+    rounds = run_rounds(runner, plan.bakeoffs, retries_of=lambda _: 0)
+    db = runner.session.db
+    captured: list[Baseline] = []
+    missing: list[tuple[str, str]] = []
+    for assignment in plan.assignments:
+        (found,) = collect_outcomes(db, [assignment], rounds.rounds)
+        for one, outcome in zip(assignment.evals, found.evals, strict=True):
+            baseline = _baseline(plan.suite.name, assignment, one, outcome, version=version)
+            if baseline is None:
+                missing.append((one.id, assignment.key))
+            else:
+                captured.append(replace(baseline, captured_at=now, bakeoff_id=rounds.ids[0]))
+    files = keep_baselines(plan.suite, db, captured) if captured else []
+    return CapturedBaselines(tuple(captured), tuple(files), tuple(missing), rounds)
+
+
+def _baseline(
+    suite: str, assignment: Assignment, one: SuiteEval, outcome: EvalOutcome, *, version: str | None
+) -> Baseline | None:
+    """The answer as a baseline; None without one."""
+    decisive = outcome.decisive
+    if decisive is None or decisive.verdict != "passed" or one.regression is None:
+        return None
+    form = one.regression
+    return Baseline(
+        suite,
+        one.id,
+        assignment.key,
+        version or form.baseline_version or form.baseline.version,
+        comparable_output(output_of(decisive.answer), is_response=one.request is not None),
+        environment={"model": assignment.judge.model, "evalq": version_of("evalq")},
+        criticality=form.metadata.criticality,
+    )
