@@ -1,4 +1,4 @@
-"""The Python API: `evalq.bake_off(...)` runs a bake-off and returns what it came to."""
+"""The Python API: `evalq.bake_off(...)` runs a bake-off and returns its result."""
 
 import os
 import warnings
@@ -12,6 +12,7 @@ from evalq.bakeoff import holdout
 from evalq.bakeoff.conclude import result_of
 from evalq.bakeoff.follow import follow_to_end, show_nothing
 from evalq.bakeoff.launch import start
+from evalq.bakeoff.plan import Plan, own_graders
 from evalq.bakeoff.request import Request
 from evalq.definitions.task import ScorerMode
 from evalq.engines.session import open_session
@@ -47,13 +48,17 @@ class BakeOff:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One flat dictionary per judge, ready for a data frame."""
+        return [self._to_row(run) for run in self.runs]
+
+    def _to_row(self, run: RunResult) -> dict[str, Any]:
         nested = {"errors", "per_stratum", "metrics", "macro", "pass_k"}
-        return [
-            {"bakeoff_id": self.id, "task": self.result.task, "eval_set": self.result.eval_set}
-            | {name: value for name, value in asdict(run).items() if name not in nested}
-            | {name: rate.accuracy for name, rate in run.metrics.items()}
-            for run in self.runs
-        ]
+        return {
+            "bakeoff_id": self.id,
+            "task": self.result.task,
+            "eval_set": self.result.eval_set,
+            **{name: value for name, value in asdict(run).items() if name not in nested},
+            **{name: rate.accuracy for name, rate in run.metrics.items()},
+        }
 
 
 def bake_off(
@@ -75,16 +80,17 @@ def bake_off(
     case is answered once, or as often as such a file says.
 
     Plain and synchronous: usable in a notebook, with or without a running event loop. Settings come from the
-    environment and evalq.yaml as for the command line; KeyboardInterrupt pauses the bake-off. A holdout is
-    refused but for a final decision, which goes on record for good.
+    environment and evalq.yaml as for the command line; what that prints as a warning is a Python warning
+    here. KeyboardInterrupt pauses the bake-off. A holdout is refused except for a final decision, which is
+    recorded for good.
     """
     cwd = Path.cwd()
     settings, root = load_settings(cwd, os.environ), project_root(cwd)
     look: holdout.Purpose | None = "final-decision" if final_decision else None
     request = Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
     plan = prepare(request, settings, root)
-    if plan.draft_warning:
-        warnings.warn(plan.draft_warning, stacklevel=2)
+    for warning in _collect_warnings(plan):
+        warnings.warn(warning, stacklevel=2)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
     with open_session(settings, fleet=True) as session:
         bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
@@ -93,3 +99,13 @@ def bake_off(
         if plan.look:
             holdout.complete_files(session.db, root)
         return BakeOff(result)
+
+
+def _collect_warnings(plan: Plan) -> list[str]:
+    """What the user should know before anything is paid for."""
+    found = list(plan.warnings)
+    if plan.draft_warning:
+        found.append(plan.draft_warning)
+    for name in own_graders(plan.judges, plan.graders):
+        found.append(f"{name} is on trial and grades its own answers; name another grader_model")
+    return found

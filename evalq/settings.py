@@ -19,14 +19,16 @@ from evalq.errors import InputError, Problem
 SETTINGS_FILE = "evalq.yaml"
 
 _DATABASE_SCHEMES = ("postgresql://", "postgres://")
-_BROKER_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "redis+socket://", "unix://")
+_BROKER_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "redis+socket://")
+# Celery knows Valkey by the names of the protocol it speaks.
+_CELERY_SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
 
 
 class Fleet(Definition):
-    """The fleet a command starts when nothing else runs one, and how workers behave.
+    """The fleet a command starts when no other runs, and how workers behave.
 
-    A dead worker's jobs come back after `lease_s`; one told to stop leaves within `drain_s`; one that has
-    grown beyond `memory_mb` begins anew.
+    A dead worker's jobs come back after `lease_s`; a worker that was stopped leaves within `drain_s`; one
+    that has grown beyond `memory_mb` restarts.
     """
 
     processes: int = Field(default=2, ge=1, le=256)
@@ -37,7 +39,7 @@ class Fleet(Definition):
 
     @property
     def lost_after_s(self) -> float:
-        """A message out for so long while its queue is empty is lost: no worker prefetches."""
+        """After this time, a message whose queue is empty is lost: no worker prefetches."""
         return self.lease_s / 4
 
 
@@ -49,15 +51,17 @@ class Caps(Definition):
 
     def scopes(self) -> dict[str, Decimal]:
         """Each cap by the scope it holds for."""
-        day = {} if self.per_day_usd is None else {"day": self.per_day_usd}
-        return day | {f"provider:{name}": cap for name, cap in self.per_provider_usd.items()}
+        scopes = {f"provider:{name}": cap for name, cap in self.per_provider_usd.items()}
+        if self.per_day_usd is not None:
+            scopes["day"] = self.per_day_usd
+        return scopes
 
 
 class Settings(Definition):
-    """What `evalq.yaml` and the environment may say.
+    """What `evalq.yaml` and the environment may set.
 
-    `sandbox: unsafe` has model-written code run without a sandbox, if EVALQ_ALLOW_UNSAFE_CODE=1 says so too;
-    every grade from such a run is stamped `isolation: weak`.
+    `sandbox: unsafe` runs model-written code without a sandbox, if EVALQ_ALLOW_UNSAFE_CODE=1 is set too;
+    every grade from such a run is marked `isolation: weak`.
     """
 
     database_url: str | None = None
@@ -80,31 +84,55 @@ class Settings(Definition):
 
     @field_validator("database_url")
     @classmethod
-    def _is_postgres(cls, url: str | None) -> str | None:
-        return _checked_scheme(url, _DATABASE_SCHEMES, "postgresql://USER@HOST:5432/DATABASE")
+    def _check_database_url(cls, url: str | None) -> str | None:
+        if url is not None:
+            _check_scheme(url, _DATABASE_SCHEMES, "postgresql://USER@HOST:5432/DATABASE")
+        return url
 
     @field_validator("broker_url")
     @classmethod
-    def _is_redis(cls, url: str | None) -> str | None:
-        return _checked_scheme(url, _BROKER_SCHEMES, "redis://HOST:6379/0")
+    def _read_broker_url(cls, url: str | None) -> str | None:
+        """The URL as Celery reads it; TLS certificates are verified unless the URL says otherwise."""
+        if url is None:
+            return None
+        _check_scheme(url, _BROKER_SCHEMES, "redis://HOST:6379/0")
+        scheme, separator, rest = url.partition("://")
+        scheme = _CELERY_SCHEMES.get(scheme, scheme)
+        if scheme == "rediss" and "ssl_cert_reqs=" not in rest:
+            rest += ("&" if "?" in rest else "?") + "ssl_cert_reqs=CERT_REQUIRED"
+        return f"{scheme}{separator}{rest}"
 
     @field_validator("judges", mode="before")
     @classmethod
-    def _keys_are_names(cls, judges: Any) -> Any:
+    def _name_judges(cls, judges: Any) -> Any:
         if not isinstance(judges, dict):
             return judges
-        return {key: _named(key, judge) for key, judge in judges.items()}
+        return {key: _add_name(key, judge) for key, judge in judges.items()}
+
+
+def _check_scheme(url: str, schemes: tuple[str, ...], example: str) -> None:
+    """Refuse a wrong address without showing it, since it may hold a password."""
+    if not url.startswith(schemes):
+        raise ValueError(f"does not begin with {' or '.join(schemes)}; write e.g. {example}")
+
+
+def _add_name(name: str, judge: Any) -> Any:
+    if not isinstance(judge, dict):
+        return judge
+    if judge.get("name", name) != name:
+        raise ValueError(f"judge {name!r} has another name inside; remove that, the key is the name")
+    return {**judge, "name": name}
 
 
 def load_settings(cwd: Path, environ: Mapping[str, str]) -> Settings:
-    """The environment over the nearest `evalq.yaml` over the defaults; every problem names its source."""
+    """Merge the environment over the nearest `evalq.yaml`; every problem names its source."""
     written: dict[str, Any] = {}
     problems: list[Problem] = []
-    for read in _readers(cwd, environ):
+    for read in _list_readers(cwd, environ):
         try:
             located = read()
             validate(Settings, located)
-            written = _merged(written, located.value)
+            written = _merge(written, located.value)
         except InputError as exc:
             problems += exc.problems
     if problems:
@@ -114,10 +142,13 @@ def load_settings(cwd: Path, environ: Mapping[str, str]) -> Settings:
 
 def project_root(cwd: Path) -> Path:
     """The folder of the nearest `evalq.yaml`, else the nearest with a `tasks` folder, else this one."""
-    settings_file = _nearest_settings_file(cwd)
+    settings_file = _find_settings_file(cwd)
     if settings_file is not None:
         return settings_file.parent
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / "tasks").is_dir()), cwd)
+    for folder in (cwd, *cwd.parents):
+        if (folder / "tasks").is_dir():
+            return folder
+    return cwd
 
 
 def data_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
@@ -128,8 +159,9 @@ def data_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
     if any((root / sign).exists() for sign in (SETTINGS_FILE, "tasks", ".evalq")):
         return root / ".evalq"
     shared = Path(environ.get("XDG_DATA_HOME", ""))
-    # The specification of that variable has relative paths ignored.
-    return (shared if shared.is_absolute() else _home(environ) / ".local" / "share") / "evalq"
+    if not shared.is_absolute():  # the XDG specification ignores relative paths
+        shared = _home(environ) / ".local" / "share"
+    return shared / "evalq"
 
 
 def spool_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
@@ -137,25 +169,27 @@ def spool_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path
     return settings.spool_dir or data_dir(settings, cwd, environ) / "spool"
 
 
-def _nearest_settings_file(cwd: Path) -> Path | None:
-    files = (folder / SETTINGS_FILE for folder in (cwd, *cwd.parents))
-    return next((file for file in files if file.is_file()), None)
+def _find_settings_file(cwd: Path) -> Path | None:
+    for folder in (cwd, *cwd.parents):
+        if (folder / SETTINGS_FILE).is_file():
+            return folder / SETTINGS_FILE
+    return None
 
 
-def _readers(cwd: Path, environ: Mapping[str, str]) -> Iterator[Callable[[], Located]]:
-    """Readers of all that is written, the weakest first."""
-    settings_file = _nearest_settings_file(cwd)
+def _list_readers(cwd: Path, environ: Mapping[str, str]) -> Iterator[Callable[[], Located]]:
+    """Readers of the file and of each variable that is set, the weakest first."""
+    settings_file = _find_settings_file(cwd)
     if settings_file is not None:
         yield partial(_read_file, settings_file, environ)
     for variable in _VARIABLES:
-        if environ.get(variable, "").strip():  # an empty variable is an unset one
+        if environ.get(variable, "").strip():  # an empty variable counts as unset
             yield partial(_read_variable, variable, cwd, environ)
 
 
 def _read_file(path: Path, environ: Mapping[str, str]) -> Located:
     located = load_located(path)
     value = {} if located.value is None else located.value
-    return Located(_anchored(value, path.parent, environ), located.lines, located.file)
+    return Located(_resolve_folders(value, path.parent, environ), located.lines, located.file)
 
 
 def _read_variable(variable: str, cwd: Path, environ: Mapping[str, str]) -> Located:
@@ -163,91 +197,77 @@ def _read_variable(variable: str, cwd: Path, environ: Mapping[str, str]) -> Loca
     value: Any = parse(environ[variable].strip(), variable)
     for key in reversed(keys):
         value = {key: value}
-    return Located(_anchored(value, cwd, environ), {}, variable)
+    return Located(_resolve_folders(value, cwd, environ), {}, variable)
 
 
-def _text(text: str, _variable: str) -> str:
-    return text
-
-
-def _names(text: str, _variable: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _whole_number(text: str, _variable: str) -> int | str:
-    """What is not a short number stays text, for the model to refuse."""
-    return int(text) if text.isdecimal() and len(text) < 10 else text
-
-
-def _number(text: str, _variable: str) -> float | str:
-    """What is not a plain number stays text, for the model to refuse."""
-    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else text
-
-
-def _json(text: str, variable: str) -> Any:
-    return load_json(text, variable).value
-
-
-_VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
-    "EVALQ_DATABASE_URL": (("database_url",), _text),
-    "EVALQ_BROKER_URL": (("broker_url",), _text),
-    "EVALQ_MAX_COST_USD": (("max_cost_usd",), _text),
-    "EVALQ_CAPS_PER_DAY_USD": (("caps", "per_day_usd"), _text),
-    "EVALQ_CAPS_PER_PROVIDER_USD": (("caps", "per_provider_usd"), _json),
-    "EVALQ_FLEET_PROCESSES": (("fleet", "processes"), _whole_number),
-    "EVALQ_FLEET_SLOTS": (("fleet", "slots"), _whole_number),
-    "EVALQ_FLEET_LEASE_S": (("fleet", "lease_s"), _number),
-    "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _number),
-    "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _whole_number),
-    "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _whole_number),
-    "EVALQ_GRADER_MODEL": (("grader_model",), _text),
-    "EVALQ_DEFAULT_JUDGES": (("default_judges",), _names),
-    "EVALQ_SPOOL_DIR": (("spool_dir",), _text),
-    "EVALQ_JUDGES": (("judges",), _json),
-    "EVALQ_DRIFT": (("drift",), _json),
-    "EVALQ_ALERTS": (("alerts",), _json),
-    "EVALQ_DATA_DIR": (("data_dir",), _text),
-    "EVALQ_DISPLAY": (("display",), _text),
-    "EVALQ_SANDBOX": (("sandbox",), _text),
-}
-
-
-def _merged(weak: dict[str, Any], strong: dict[str, Any]) -> dict[str, Any]:
-    """The strong one's settings over the weak one's; fleet and judges entry by entry."""
-    nested = {
-        key: {**weak[key], **value}
-        for key, value in strong.items()
-        if isinstance(value, dict) and isinstance(weak.get(key), dict)
-    }
-    return {**weak, **strong, **nested}
-
-
-def _anchored(value: Any, folder: Path, environ: Mapping[str, str]) -> Any:
-    """The same settings, their folders counted from `folder` or from home."""
+def _resolve_folders(value: Any, folder: Path, environ: Mapping[str, str]) -> Any:
+    """The same settings with their folders made absolute, from `folder` or from home."""
     if not isinstance(value, dict):
         return value
-    named = {key: value[key] for key in ("data_dir", "spool_dir") if isinstance(value.get(key), str)}
-    return value | {key: str(folder / _expanded(Path(path), environ)) for key, path in named.items()}
-
-
-def _expanded(path: Path, environ: Mapping[str, str]) -> Path:
-    return _home(environ).joinpath(*path.parts[1:]) if path.parts[:1] == ("~",) else path
+    resolved = dict(value)
+    for key in ("data_dir", "spool_dir"):
+        if isinstance(value.get(key), str):
+            path = Path(value[key])
+            if path.parts[:1] == ("~",):
+                path = _home(environ).joinpath(*path.parts[1:])
+            resolved[key] = str(folder / path)
+    return resolved
 
 
 def _home(environ: Mapping[str, str]) -> Path:
     return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
 
 
-def _checked_scheme(url: str | None, schemes: tuple[str, ...], example: str) -> str | None:
-    """The address; never shown when it is wrong, since it may hold a password."""
-    if url is None or url.startswith(schemes):
-        return url
-    raise ValueError(f"does not begin with {' or '.join(schemes)}; write e.g. {example}")
+def _merge(weak: dict[str, Any], strong: dict[str, Any]) -> dict[str, Any]:
+    """The strong settings over the weak ones; mappings such as fleet and judges key by key."""
+    merged = {**weak, **strong}
+    for key, value in strong.items():
+        if isinstance(value, dict) and isinstance(weak.get(key), dict):
+            merged[key] = {**weak[key], **value}
+    return merged
 
 
-def _named(name: str, judge: Any) -> Any:
-    if not isinstance(judge, dict):
-        return judge
-    if judge.get("name", name) != name:
-        raise ValueError(f"judge {name!r} has another name inside; remove that, the key is the name")
-    return {**judge, "name": name}
+def _parse_text(text: str, _variable: str) -> str:
+    return text
+
+
+def _parse_names(text: str, _variable: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parse_whole_number(text: str, _variable: str) -> int | str:
+    """Anything else stays text, which the model refuses."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _parse_number(text: str, _variable: str) -> float | str:
+    """Anything else stays text, which the model refuses."""
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else text
+
+
+def _parse_json(text: str, variable: str) -> Any:
+    return load_json(text, variable).value
+
+
+_VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
+    "EVALQ_DATABASE_URL": (("database_url",), _parse_text),
+    "EVALQ_BROKER_URL": (("broker_url",), _parse_text),
+    "EVALQ_MAX_COST_USD": (("max_cost_usd",), _parse_text),
+    "EVALQ_CAPS_PER_DAY_USD": (("caps", "per_day_usd"), _parse_text),
+    "EVALQ_CAPS_PER_PROVIDER_USD": (("caps", "per_provider_usd"), _parse_json),
+    "EVALQ_FLEET_PROCESSES": (("fleet", "processes"), _parse_whole_number),
+    "EVALQ_FLEET_SLOTS": (("fleet", "slots"), _parse_whole_number),
+    "EVALQ_FLEET_LEASE_S": (("fleet", "lease_s"), _parse_number),
+    "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _parse_number),
+    "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _parse_whole_number),
+    "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _parse_whole_number),
+    "EVALQ_GRADER_MODEL": (("grader_model",), _parse_text),
+    "EVALQ_DEFAULT_JUDGES": (("default_judges",), _parse_names),
+    "EVALQ_SPOOL_DIR": (("spool_dir",), _parse_text),
+    "EVALQ_JUDGES": (("judges",), _parse_json),
+    "EVALQ_DRIFT": (("drift",), _parse_json),
+    "EVALQ_ALERTS": (("alerts",), _parse_json),
+    "EVALQ_DATA_DIR": (("data_dir",), _parse_text),
+    "EVALQ_DISPLAY": (("display",), _parse_text),
+    "EVALQ_SANDBOX": (("sandbox",), _parse_text),
+}

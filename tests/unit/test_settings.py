@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evalq.engines.broker import make_app
 from evalq.errors import InputError
 from evalq.settings import Settings, data_dir, load_settings, project_root, spool_dir
 
@@ -56,7 +57,7 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
     judge = {"provider": "simulated", "model": "m"}
     environ = {
         "EVALQ_DATABASE_URL": "postgresql://me@host/db",
-        "EVALQ_BROKER_URL": "rediss://host",
+        "EVALQ_BROKER_URL": "redis://host",
         "EVALQ_MAX_COST_USD": "2.50",
         "EVALQ_CAPS_PER_DAY_USD": "20",
         "EVALQ_CAPS_PER_PROVIDER_USD": '{"xai": 5}',
@@ -119,11 +120,28 @@ def test_database_addresses(root: Path, url: str) -> None:
     assert load_settings(root, {"EVALQ_DATABASE_URL": url}).database_url == url
 
 
+VERIFIED = "ssl_cert_reqs=CERT_REQUIRED"
+
+
 @pytest.mark.parametrize(
-    "url", ["redis://h", "rediss://h", "valkey://h", "redis+socket:///tmp/s", "unix:///s"]
+    ("written", "url"),
+    [
+        ("redis://h", "redis://h"),
+        ("redis+socket:///tmp/s", "redis+socket:///tmp/s"),
+        ("valkey://:p@h:1/0", "redis://:p@h:1/0"),
+        ("rediss://h", f"rediss://h?{VERIFIED}"),
+        ("valkeys://h/0?a=b", f"rediss://h/0?a=b&{VERIFIED}"),
+        ("rediss://h?ssl_cert_reqs=CERT_NONE", "rediss://h?ssl_cert_reqs=CERT_NONE"),
+    ],
 )
-def test_broker_addresses(root: Path, url: str) -> None:
-    assert load_settings(root, {"EVALQ_BROKER_URL": url}).broker_url == url
+def test_a_broker_address_is_one_that_celery_opens(root: Path, written: str, url: str) -> None:
+    assert load_settings(root, {"EVALQ_BROKER_URL": written}).broker_url == url
+    assert make_app(url).backend.connparams
+
+
+def test_a_unix_socket_is_written_as_celery_writes_it(root: Path) -> None:
+    (problem,) = problems_of(root, EVALQ_BROKER_URL="unix:///s")
+    assert "redis+socket://" in problem
 
 
 def test_a_wrong_address_says_how_it_begins_and_hides_the_password(root: Path) -> None:
