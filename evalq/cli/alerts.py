@@ -1,62 +1,63 @@
 """Commands on alerts: list them with their deliveries, try every channel."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.output import json_text
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note, print_json, suggest
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings
+from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
     from evalq.store.database import Row
 
 
 @click.group(invoke_without_command=True)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="A list of alerts, newest first, on stdout.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Alerts shown at most."
+)
+@options.as_json("A list of alerts, newest first, on stdout.")
 @click.pass_context
-def alerts(ctx: click.Context, limit: int, as_json: bool) -> int:
-    """List the alerts with where each went; `evalq alerts test` tries every channel."""
+@pass_context
+def alerts(context: Context, ctx: click.Context, limit: int, as_json: bool) -> int:
+    """List the alerts with the channels each went to; `evalq alerts test` tries every channel."""
     if ctx.invoked_subcommand:
         return 0
-    from evalq.engines.session import open_session
-
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         rows = [_document(row) for row in session.db.rows("alert_rows", limit=limit)]
     if as_json:
-        click.echo(json_text(rows))
+        print_json(rows)
         return 0
     for row in rows:
         _print(row)
-    click.echo(
-        "next  evalq drift status" if rows else "no alert was ever raised\nnext  evalq alerts test", err=True
-    )
+    if rows:
+        suggest("evalq drift status")
+    else:
+        note("no alert was ever raised")
+        suggest("evalq alerts test")
     return 0
 
 
 @alerts.command("test")
-def send_test() -> int:
-    """Send a test alert to every channel of evalq.yaml, and say what became of it."""
+@pass_context
+def send_test(context: Context) -> int:
+    """Send a test alert to every channel of evalq.yaml, and show which arrived."""
     from evalq.definitions.schedules import name_channels
     from evalq.drift.alerts import Means, Message, try_to_send
-    from evalq.keys import environment_with_keys
 
-    settings = load_settings(Path.cwd(), os.environ)
-    if not settings.alerts:
+    channels = context.settings.alerts
+    if not channels:
         raise InputError(Problem("there is no channel", "add alerts: [{slack: {url_env: …}}] to evalq.yaml"))
-    means = Means(environment_with_keys(os.environ))
+    means = Means(context.environment_with_keys())
     message = Message(
         "evalq: this is a test alert, nothing is wrong", {"schema": "evalq.alert/1", "kind": "test"}
     )
-    errors = {
-        name: try_to_send(channel, message, means) for name, channel in name_channels(settings.alerts).items()
-    }
+    errors = {name: try_to_send(channel, message, means) for name, channel in name_channels(channels).items()}
     for name, error in errors.items():
-        click.echo(f"{'✗' if error else '✓'} {name}: {error or 'arrived'}")
-    click.echo("next  evalq drift status", err=True)
+        click.echo(f"✗ {name}: {error}" if error else f"✓ {name}: arrived")
+    suggest("evalq drift status")
     return 6 if any(errors.values()) else 0
 
 
@@ -72,15 +73,13 @@ def _document(row: "Row") -> dict[str, Any]:
 
 
 def _print(row: dict[str, Any]) -> None:
-    from evalq.reports.text import one_line
-
     first, *rest = row["text"].splitlines()
     click.echo(one_line(f"{row['id']}  {row['raised_at'][:16]}  {first}"))
     for line in rest:
         click.echo(f"    {one_line(line, 400)}")
     for sent in row["deliveries"]:
         error = f": {sent['last_error']}" if sent["last_error"] else ""
-        tries = f"{sent['attempts']} tr{'y' if sent['attempts'] == 1 else 'ies'}"
+        tries = "1 try" if sent["attempts"] == 1 else f"{sent['attempts']} tries"
         click.echo(one_line(f"    {sent['channel']} {sent['state']} after {tries}{error}", 300))
     if not row["deliveries"]:
         click.echo("    to no channel yet: none is set, or no fleet is running")

@@ -1,7 +1,5 @@
-"""Commands that set runs against each other: kappa and compare."""
+"""Commands that compare runs: kappa and compare."""
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli.output import json_text
-from evalq.settings import load_settings, project_root
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note, print_json, print_report, print_table, suggest
 
 if TYPE_CHECKING:
     from evalq.bakeoff.runs import NamedRun
@@ -29,35 +27,35 @@ LISTED_CASES = 8
     required=True,
     help="Runs by number or as BAKEOFF:JUDGE, separated by commas; of one bake-off or of several.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The evalq.kappa/1 document.")
-def kappa(task: str, run_names: str, as_json: bool) -> int:
-    """Say which runs err alike: κ, AC1, n and interval of every two, and store them.
+@options.as_json("The evalq.kappa/1 document.")
+@pass_context
+def kappa(context: Context, task: str, run_names: str, as_json: bool) -> int:
+    """Measure which runs err alike: κ, AC1, n and interval of every pair, and store them.
 
     The runs must have answered the same version of one evalset. A judge that gave one verdict only has no κ;
     two judges of one provider above 0.6 are flagged: do not count them as two votes.
     """
     from evalq.bakeoff.runs import agreement_of, find_runs
-    from evalq.engines.session import open_session
 
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         entries = find_runs(session.db, options.split_names(run_names))
-        pairs = agreement_of(session.db, entries, _task_name(task))
+        pairs = agreement_of(session.db, entries, _read_task_name(task, context))
     if as_json:
-        click.echo(json_text(_kappa_document(entries, pairs)))
+        print_json(_kappa_document(entries, pairs))
     else:
         print_kappa(pairs)
-    click.echo(f"next  evalq compare {entries[0].run.id} {entries[1].run.id}", err=True)
+    suggest(f"evalq compare {entries[0].run.id} {entries[1].run.id}")
     return 0
 
 
-def _task_name(task: str) -> str:
-    """A name as it is, for runs outlive their task's file; a path is read."""
+def _read_task_name(task: str, context: Context) -> str:
+    """A name as it is, since runs outlive their task's file; a path is read."""
     from evalq.definitions.files import TASK_SUFFIXES, load_task
     from evalq.definitions.project import find_task
 
     if "/" not in task and Path(task).suffix.lower() not in TASK_SUFFIXES:
         return task
-    return load_task(find_task(task, project_root(Path.cwd()))).name
+    return load_task(find_task(task, context.root)).name
 
 
 def _kappa_document(entries: "Sequence[NamedRun]", pairs: "Sequence[Agreement]") -> dict[str, Any]:
@@ -79,16 +77,10 @@ def _kappa_document(entries: "Sequence[NamedRun]", pairs: "Sequence[Agreement]")
 
 
 def print_kappa(pairs: "Sequence[Agreement]") -> None:
-    """The matrix for people, one row per pair for pipes."""
-    from rich.console import Console
-
+    """Print the matrix for people, one row per pair for pipes."""
     from evalq.reports.agreement import render_kappa, render_plain_kappa
 
-    if not sys.stdout.isatty():
-        click.echo(render_plain_kappa(pairs))
-        return
-    console = Console()
-    console.print(render_kappa(pairs, width=console.width, ascii_only=console.options.ascii_only))
+    print_report(pairs, render_kappa, render_plain_kappa)
 
 
 @click.command()
@@ -101,46 +93,42 @@ def print_kappa(pairs: "Sequence[Agreement]") -> None:
     show_default=True,
     help="How much worse B may be without mattering, as a share.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The evalq.compare/1 document.")
-def compare(before: str, after: str, margin: float, as_json: bool) -> int:
-    """Say what changed from RUN_A to RUN_B: two judges, or one judge twice.
+@options.as_json("The evalq.compare/1 document.")
+@pass_context
+def compare(context: Context, before: str, after: str, margin: float, as_json: bool) -> int:
+    """Compare RUN_B with RUN_A: two judges, or one judge twice.
 
     A run is a number, or BAKEOFF:JUDGE as in last:haiku-4.5. Exit code 1: B is significantly worse. 0: it is
-    better, or not worse by more than the margin. 3: the cases cannot tell.
+    better, or not worse by more than the margin. 3: there are too few cases to decide.
     """
     from evalq.bakeoff.runs import change_between, find_runs
-    from evalq.engines.session import open_session
 
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         first, second = find_runs(session.db, [before, after])
         change = change_between(session.db, first, second, margin=margin)
     if as_json:
-        click.echo(json_text(change.to_dict()))
+        print_json(change.to_dict())
     else:
         _print_change(change)
-    click.echo(f"next  evalq inspect {change.b.bakeoff_id} {_look_into(change)}", err=True)
+    which = f"--case {change.a_only[0]}" if change.a_only else "--show-failures"
+    suggest(f"evalq inspect {change.b.bakeoff_id} {which}")
     return change.exit_code
 
 
-def _look_into(change: "Change") -> str:
-    return f"--case {change.a_only[0]}" if change.a_only else "--show-failures"
-
-
 def _print_change(change: "Change") -> None:
-    from evalq.cli.output import print_table
     from evalq.reports.text import one_line
 
-    print_table(("", "A", "B", "B − A"), list(_number_rows(change)))
-    for title, cases in _case_lists(change):
+    print_table(("", "A", "B", "B − A"), list(_list_numbers(change)))
+    for title, cases in _list_cases(change):
         if cases:
             more = f" and {len(cases) - LISTED_CASES} more" if len(cases) > LISTED_CASES else ""
             click.echo(one_line(f"{title}, {len(cases)}: {', '.join(cases[:LISTED_CASES])}{more}"))
     for warning in change.warnings:
-        click.echo(f"! {warning}", err=True)
-    click.echo(_verdict(change))
+        note(f"! {warning}")
+    click.echo(_describe_verdict(change))
 
 
-def _number_rows(change: "Change") -> Iterator[Sequence[str]]:
+def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
     from evalq.reports.text import NOTHING, latency, points
 
     a, b, found, waits = change.a, change.b, change.found, change.latency
@@ -148,21 +136,19 @@ def _number_rows(change: "Change") -> Iterator[Sequence[str]]:
     yield "run", f"{a.result.run_id}", f"{b.result.run_id}", ""
     yield "judge", a.result.judge, b.result.judge, ""
     yield "bake-off, evalset", f"{a.bakeoff_id} {a.eval_set}", f"{b.bakeoff_id} {b.eval_set}", ""
-    yield "pass rate, 95% CI, n", _rate(a), _rate(b), ""
+    yield "pass rate, 95% CI, n", _format_rate(a), _format_rate(b), ""
     yield "on shared cases", "", "", f"{points(found.diff, found.n)} pp {spread} n={found.n}"
     yield "p", "", "", f"{found.p:.3g} ({found.method})"
-    yield "$/case", _usd(a), _usd(b), _usd_change(change)
+    yield "$/case", _format_usd(a), _format_usd(b), _format_usd_change(change)
     yield "p50", latency(a.result.p50_latency_ms), latency(b.result.p50_latency_ms), ""
     yield "p95", latency(a.result.p95_latency_ms), latency(b.result.p95_latency_ms), ""
-    mean = (
-        f"{waits.mean_ms:+.0f} ms [{waits.ci_low:+.0f}, {waits.ci_high:+.0f}] n={waits.n}"
-        if waits.n
-        else NOTHING
-    )
+    mean = NOTHING
+    if waits.n:
+        mean = f"{waits.mean_ms:+.0f} ms [{waits.ci_low:+.0f}, {waits.ci_high:+.0f}] n={waits.n}"
     yield "mean latency", "", "", mean
 
 
-def _rate(side: "Side") -> str:
+def _format_rate(side: "Side") -> str:
     from evalq.reports.text import percent, span
 
     run = side.result
@@ -170,20 +156,20 @@ def _rate(side: "Side") -> str:
     return f"{percent(run.accuracy, run.n_graded)} {ends} n={run.n_graded}"
 
 
-def _usd(side: "Side") -> str:
+def _format_usd(side: "Side") -> str:
     from evalq.reports.text import NOTHING, money
 
     return NOTHING if side.usd_per_case is None else money(side.usd_per_case, places=4)
 
 
-def _usd_change(change: "Change") -> str:
+def _format_usd_change(change: "Change") -> str:
     from evalq.reports.text import NOTHING
 
     before, after = change.a.usd_per_case, change.b.usd_per_case
     return f"{(after - before) / before:+.0%}" if before and after is not None else NOTHING
 
 
-def _case_lists(change: "Change") -> Iterator[tuple[str, Sequence[str]]]:
+def _list_cases(change: "Change") -> Iterator[tuple[str, Sequence[str]]]:
     yield "lost (better in A)", change.a_only
     yield "gained (better in B)", change.b_only
     yield "only in A's evalset", change.only_in_a
@@ -192,7 +178,7 @@ def _case_lists(change: "Change") -> Iterator[tuple[str, Sequence[str]]]:
     yield "not graded in one of the two", change.not_graded
 
 
-def _verdict(change: "Change") -> str:
+def _describe_verdict(change: "Change") -> str:
     """The conclusion in one line."""
     from evalq.reports.text import points
 

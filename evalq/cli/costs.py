@@ -1,17 +1,16 @@
-"""Commands on money and limits: cost and limits."""
+"""Commands on money and rate limits: cost and limits."""
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.output import json_text
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note, print_json, print_table
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.store.database import Row
@@ -23,36 +22,34 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 @click.option(
     "--since", default="30d", show_default=True, help="A date (2026-11-01) or an age (12h, 7d, 4w)."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="A list of {day, provider, judge, purpose, calls, cost_usd}."
-)
-def cost(since: str, as_json: bool) -> int:
+@options.as_json("A list of {day, provider, judge, purpose, calls, cost_usd}.")
+@pass_context
+def cost(context: Context, since: str, as_json: bool) -> int:
     """Sum the journal: dollars by day, provider, judge and purpose."""
-    from evalq.engines.session import open_session
 
-    instant = _instant(since, datetime.now(UTC))
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
-        rows = [_cost(row) for row in session.db.rows("costs", since=instant)]
+    instant = _parse_since(since, datetime.now(UTC))
+    with context.open_session() as session:
+        rows = [_cost_document(row) for row in session.db.rows("costs", since=instant)]
     if as_json:
-        click.echo(json_text(rows))
+        print_json(rows)
     else:
         _print_costs(rows)
     return 0
 
 
-def _instant(text: str, now: datetime) -> datetime:
+def _parse_since(text: str, now: datetime) -> datetime:
     if text[-1:] in _UNITS and text[:-1].isdecimal():
         return now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
     try:
         day = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(
-            Problem(f"--since {text!r} is no date", "write 2026-11-01, or an age such as 7d")
+            Problem(f"--since {text!r} is not a date", "write 2026-11-01, or an age such as 7d")
         ) from None
     return day if day.tzinfo else day.replace(tzinfo=UTC)
 
 
-def _cost(row: "Row") -> dict[str, Any]:
+def _cost_document(row: "Row") -> dict[str, Any]:
     return {
         "day": row["day"].isoformat(),
         "provider": row["provider"],
@@ -66,66 +63,55 @@ def _cost(row: "Row") -> dict[str, Any]:
 
 
 def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.output import print_table
 
-    cells = [
-        (
-            r["day"],
-            r["provider"],
-            r["judge"],
-            r["purpose"],
-            str(r["calls"]),
-            str(r["unknown"]),
-            f"{Decimal(r['cost_usd']):.4f}",
-        )
-        for r in rows
-    ]
+    names = ("day", "provider", "judge", "purpose", "calls", "unknown")
+    cells = [[*(str(row[name]) for name in names), f"{Decimal(row['cost_usd']):.4f}"] for row in rows]
     print_table(("day (UTC)", "provider", "judge", "purpose", "calls", "unknown", "$"), cells)
     total = sum((Decimal(row["cost_usd"]) for row in rows), Decimal(0))
-    click.echo(f"total ${total:.4f}", err=True)
+    note(f"total ${total:.4f}")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True)
-def limits(as_json: bool) -> int:
-    """Show each gate live: its limits, what is used, in flight and waiting, and until when it is closed."""
+@options.as_json("A list of gates on stdout.")
+@pass_context
+def limits(context: Context, as_json: bool) -> int:
+    """Show each gate live: its limits, what is used, in flight and waiting, and when it opens again."""
     from evalq.bakeoff.progress import read_gates
-    from evalq.engines.session import open_session
 
-    settings = load_settings(Path.cwd(), os.environ)
-    with open_session(settings) as session:
-        gates = [gate.document() for gate in read_gates(session.broker, settings)]
+    with context.open_session() as session:
+        gates = [gate.document() for gate in read_gates(session.broker, context.settings)]
     if as_json:
-        click.echo(json_text(gates))
+        print_json(gates)
     else:
         _print_gates(gates)
     return 0
 
 
 def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.output import print_table
 
     cells = [
         (
             gate["gate"],
-            _limit(gate["limit"]),
+            _format_limit(gate["limit"]),
             f"{gate['used_rpm']:.0f}/min",
             str(gate["in_flight"]),
             str(gate["waiting"]),
-            _until(gate),
+            _format_closure(gate),
         )
         for gate in gates
     ]
     print_table(("gate", "limit", "used", "in flight", "waiting", "closed until"), cells)
     if not gates:
-        click.echo("no gate has been used in the last day", err=True)
+        note("no gate has been used in the last day")
 
 
-def _limit(limit: dict[str, Any]) -> str:
+def _format_limit(limit: dict[str, Any]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in limit.items() if value) or "none known"
 
 
-def _until(gate: dict[str, Any]) -> str:
-    return gate["closed_until"] or (
-        f"breaker until {gate['breaker_open_until']}" if gate["breaker_open_until"] else "–"
-    )
+def _format_closure(gate: dict[str, Any]) -> str:
+    if gate["closed_until"]:
+        return str(gate["closed_until"])
+    if gate["breaker_open_until"]:
+        return f"breaker until {gate['breaker_open_until']}"
+    return "–"

@@ -1,41 +1,48 @@
-"""The commands on definitions: `evalq check` and `evalq init`."""
+"""Commands on definitions: check, init and judges."""
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalq.cli.output import json_text
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import count, note, print_json, print_table, suggest, warn
 from evalq.definitions.files import display_path
 from evalq.definitions.project import ProjectCheck, check_project
 from evalq.definitions.scaffold import scaffold_task, write_new
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
-from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.definitions.judge import JudgeConfig
-    from evalq.formats import Format, LoadedTask
+    from evalq.formats import Format
+
+_LIMITS = ("rpm", "input_tpm", "output_tpm", "concurrency")
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def check(paths: tuple[Path, ...], as_json: bool) -> None:
+@options.as_json("Print the result as JSON.")
+@pass_context
+def check(context: Context, paths: tuple[Path, ...], as_json: bool) -> None:
     """Check tasks and evalsets: this project's, or the files and folders named by PATHS.
 
-    Every problem is one line with its file, line and remedy; exit code 2 says there are some.
+    Every problem is one line with its file, line and remedy. Exit code 2: there are problems.
     """
-    root = project_root(Path.cwd())
-    found = _surveyed(paths or (root,), root)
-    problems = found.problems if paths else (*_settings_problems(), *found.problems)
+    found = _check_files(paths or (context.root,), context.root)
+    problems = found.problems if paths else (*_list_settings_problems(context), *found.problems)
     if not (found.tasks or found.evalsets or problems):
-        places = ", ".join(display_path(path) for path in paths or [root])
+        places = ", ".join(display_path(path) for path in paths or [context.root])
         raise InputError(Problem(f"nothing to check in {places}", "write a first task: evalq init NAME"))
-    _print_json(found, problems) if as_json else _print_lines(found, problems, _next(found, paths))
+    if as_json:
+        counts = {"tasks": found.tasks, "evalsets": found.evalsets, "cases": found.cases}
+        listed = [asdict(problem) for problem in problems]
+        print_json({"schema": "evalq.check/1", **counts, "problems": listed})
+    else:
+        _print_check(found, problems, paths)
     click.get_current_context().exit(2 if problems else 0)
 
 
@@ -44,106 +51,83 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="Take the cases from this CSV or JSONL file."
 )
-def init(name: str, source: Path | None) -> None:
+@pass_context
+def init(context: Context, name: str, source: Path | None) -> None:
     """Write a first task NAME and its evalset `dev`, ready to run."""
     drafted = scaffold_task(name, source)
-    for path in write_new(drafted.files, project_root(Path.cwd())):
+    for path in write_new(drafted.files, context.root):
         click.echo(f"wrote {display_path(path)}")
     if drafted.left_out:
-        click.echo(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}", err=True)
-    click.echo(
-        f"next: edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev", err=True
-    )
+        note(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}")
+    suggest(f"edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev")
 
 
-def _surveyed(paths: tuple[Path, ...], root: Path) -> ProjectCheck:
-    """Tasks and evalsets, and files in other formats as the evalsets they stand for."""
+def _check_files(paths: Sequence[Path], root: Path) -> ProjectCheck:
+    """Check tasks and evalsets, and files in other tools' formats as one evalset each."""
     from evalq.formats import recognise
 
-    foreign = {path: importer for path in paths if (importer := recognise(path)) is not None}
-    found = check_project([path for path in paths if path not in foreign], root)
-    for path, importer in foreign.items():
-        problems = importer.problems(path, root)
-        imported = None if problems else _loaded(importer, path, root)
-        for warning in (*imported.notes, *imported.warnings) if imported else ():
-            click.echo(f"warning: {clean(warning)}", err=True)
-        found = ProjectCheck(
-            found.tasks,
-            found.evalsets + 1,
-            found.cases + (len(imported.evalset.cases) if imported else 0),
-            tuple(dict.fromkeys((*found.problems, *problems))),
-        )
+    formats = {path: recognise(path) for path in paths}
+    found = check_project([path for path, known in formats.items() if known is None], root)
+    for path, known in formats.items():
+        if known is not None:
+            found = _add_foreign(found, known, path, root)
     return found
 
 
-def _loaded(importer: "Format", path: Path, root: Path) -> "LoadedTask | None":
-    """What the file stands for; None for one that is sound and yet holds no cases."""
-    try:
-        return importer.load(path, root)
-    except InputError:
-        return None
+def _add_foreign(found: ProjectCheck, known: "Format", path: Path, root: Path) -> ProjectCheck:
+    """Add one file in another tool's format to the check."""
+    problems, n_cases = known.problems(path, root), 0
+    if not problems:
+        try:
+            loaded = known.load(path, root)
+        except InputError:
+            pass  # a sound file without cases
+        else:
+            n_cases = len(loaded.evalset.cases)
+            for warning in (*loaded.notes, *loaded.warnings):
+                warn(warning)
+    distinct = tuple(dict.fromkeys((*found.problems, *problems)))
+    return ProjectCheck(found.tasks, found.evalsets + 1, found.cases + n_cases, distinct)
 
 
-def _settings_problems() -> tuple[Problem, ...]:
+def _list_settings_problems(context: Context) -> tuple[Problem, ...]:
     try:
-        load_settings(Path.cwd(), os.environ)
+        _ = context.settings
     except InputError as exc:
         return exc.problems
     return ()
 
 
-def _print_json(found: ProjectCheck, problems: tuple[Problem, ...]) -> None:
-    counts = {"tasks": found.tasks, "evalsets": found.evalsets, "cases": found.cases}
-    result = {"schema": "evalq.check/1", **counts, "problems": [asdict(problem) for problem in problems]}
-    click.echo(json_text(result))
-
-
-def _next(found: ProjectCheck, paths: tuple[Path, ...]) -> str:
-    """A file in another format is run by its path, without a task."""
-    if not found.tasks and len(paths) == 1:
-        return f"evalq bake-off --eval-set {display_path(paths[0])} --judges a,b"
-    return "evalq bake-off --task TASK --eval-set EVALSET"
-
-
-def _print_lines(found: ProjectCheck, problems: tuple[Problem, ...], step: str) -> None:
+def _print_check(found: ProjectCheck, problems: Sequence[Problem], paths: Sequence[Path]) -> None:
     for problem in problems:
-        click.echo(f"error: {clean(str(problem))}", err=True)
-    counts = [_count(found.tasks, "task"), _count(found.evalsets, "evalset"), _count(found.cases, "case")]
-    click.echo(f"{', '.join(counts)}: {_count(len(problems), 'problem') if problems else 'all fine'}")
-    if not problems:
-        click.echo(f"next: {clean(step)}", err=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-_LIMITS = ("rpm", "input_tpm", "output_tpm", "concurrency")
+        note(f"error: {clean(str(problem))}")
+    counts = [count(found.tasks, "task"), count(found.evalsets, "evalset"), count(found.cases, "case")]
+    click.echo(f"{', '.join(counts)}: {count(len(problems), 'problem') if problems else 'all fine'}")
+    if problems:
+        return
+    if not found.tasks and len(paths) == 1:  # a file in another format runs by its path, without a task
+        suggest(f"evalq bake-off --eval-set {clean(display_path(paths[0]))} --judges a,b")
+    else:
+        suggest("evalq bake-off --task TASK --eval-set EVALSET")
 
 
 @click.command()
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="A list of {name, provider, model, price, limits, key_present, aliases}.",
-)
-def judges(as_json: bool) -> int:
-    """List the judges one can name: those that come with evalq and those of evalq.yaml."""
+@options.as_json("A list of {name, provider, model, price, limits, key_present, aliases}.")
+@pass_context
+def judges(context: Context, as_json: bool) -> int:
+    """List the judges you can name: those that come with evalq and those of evalq.yaml."""
     from evalq.definitions.catalogue import all_judges
-    from evalq.keys import environment_with_keys
 
-    environ = environment_with_keys(os.environ)
-    known = all_judges(load_settings(Path.cwd(), os.environ).judges).values()
-    rows = [_row(judge, environ) for judge in known]
+    environ = context.environment_with_keys()
+    documents = [_judge_document(judge, environ) for judge in all_judges(context.settings.judges).values()]
     if as_json:
-        click.echo(json_text(rows))
+        print_json(documents)
     else:
-        _print(rows)
+        _print_judges(documents)
     return 0
 
 
-def _row(judge: "JudgeConfig", environ: Mapping[str, str]) -> dict[str, Any]:
+def _judge_document(judge: "JudgeConfig", environ: Mapping[str, str]) -> dict[str, Any]:
     from evalq.calling.pricing import price_of
     from evalq.definitions.catalogue import aliases_of
 
@@ -154,38 +138,39 @@ def _row(judge: "JudgeConfig", environ: Mapping[str, str]) -> dict[str, Any]:
         "model": judge.model,
         "price": {"input": str(price.input), "output": str(price.output)} if price else None,
         "limits": {limit: getattr(judge, limit) for limit in _LIMITS},
-        "key_present": all(environ.get(name, "").strip() for name in _variables(judge)),
+        "key_present": all(environ.get(name, "").strip() for name in _list_variables(judge)),
         "aliases": aliases_of(judge.name),
     }
 
 
-def _variables(judge: "JudgeConfig") -> list[str]:
-    """The variables without which the judge cannot be asked."""
-    headers = judge.headers_env.values() if judge.provider == "http" else ()
-    return [*headers, *([judge.key_name] if judge.key_name else [])]
+def _list_variables(judge: "JudgeConfig") -> list[str]:
+    """The variables that must be set before the judge can be called."""
+    variables = list(judge.headers_env.values()) if judge.provider == "http" else []
+    if judge.key_name:
+        variables.append(judge.key_name)
+    return variables
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print_judges(documents: list[dict[str, Any]]) -> None:
     from evalq.calling.pricing import prices_as_of
-    from evalq.cli.output import print_table
 
     head = ("judge", "provider", "model", "$ per Mtok in/out", "limits", "key", "also called")
-    print_table(head, [_cells(row) for row in rows])
-    click.echo(
-        f"prices of {prices_as_of() or 'an unknown day'}, or as set in evalq.yaml; ? = no price", err=True
+    print_table(head, [_judge_cells(one) for one in documents])
+    note(f"prices of {prices_as_of() or 'an unknown day'}, or as set in evalq.yaml; ? = no price")
+    suggest("evalq bake-off --task TASK --eval-set SET --judges A,B")
+
+
+def _judge_cells(document: dict[str, Any]) -> tuple[str, ...]:
+    price = document["price"]
+    limits = ", ".join(
+        f"{value:,.10g} {name}" for name, value in document["limits"].items() if value is not None
     )
-    click.echo("next  evalq bake-off --task TASK --eval-set SET --judges A,B", err=True)
-
-
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    price = row["price"]
-    limits = ", ".join(f"{value:,.10g} {name}" for name, value in row["limits"].items() if value is not None)
     return (
-        row["name"],
-        row["provider"],
-        row["model"],
+        document["name"],
+        document["provider"],
+        document["model"],
         f"{price['input']}/{price['output']}" if price else "?",
         limits or "-",
-        "yes" if row["key_present"] else "no",
-        ", ".join(row["aliases"]) or "-",
+        "yes" if document["key_present"] else "no",
+        ", ".join(document["aliases"]) or "-",
     )

@@ -1,14 +1,17 @@
-"""The command that writes other formats as a task and an evalset of ours: `evalq import`."""
+"""Commands on other tools' files: import and transpile."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import count, note, print_json, suggest
 from evalq.errors import InputError, Problem
-from evalq.settings import project_root
+from evalq.reports.text import clean
 
 if TYPE_CHECKING:
     from evalq.definitions.loaded import LoadedTask
@@ -31,8 +34,10 @@ SCHEMA = "evalq.import/1"
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be written, write nothing.")
 @click.option("--force", is_flag=True, help="Replace files that are already there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the evalq.import/1 document.")
+@options.as_json("Print the evalq.import/1 document.")
+@pass_context
 def import_(
+    context: Context,
     source: Path,
     task: str | None,
     eval_set: str | None,
@@ -44,20 +49,22 @@ def import_(
     """Write FILE as a task and an evalset of evalq's own.
 
     FILE is an EVAL.yaml, an evals.json, a promptfooconfig.yaml, or a CSV or JSONL of questions and answers.
-    Everything that cannot be carried over is listed with its file and line. Nothing is overwritten unless
-    told to, and either both files are written or none.
+    Everything that cannot be carried over is listed with its file and line. Nothing is overwritten without
+    --force, and either both files are written or none.
     """
     from evalq.formats.build import own_form, write_files
 
-    root = project_root(Path.cwd())
-    kind, imported = _imported(source, root, trigger_mode)
+    kind, imported = _load(source, context.root, trigger_mode)
     form = own_form(imported, task=task or imported.task.name, eval_set=eval_set or imported.evalset.name)
-    written = [] if dry_run else write_files(form, root, force=force)
-    report = _report(kind, source, imported, form, written)
-    _print_json(report) if as_json else _print_lines(report, imported, is_dry=dry_run)
+    written = [] if dry_run else write_files(form, context.root, force=force)
+    report = _import_document(kind, source, imported, form, written)
+    if as_json:
+        print_json(report)
+    else:
+        _print_import(report, is_dry=dry_run)
 
 
-def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask"]:
+def _load(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask"]:
     from evalq.definitions.files import display_path, read_text
     from evalq.definitions.fit import check_fit
     from evalq.formats import FORMATS, recognise
@@ -77,7 +84,7 @@ def _imported(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "Loaded
     return importer.name, imported
 
 
-def _report(
+def _import_document(
     kind: str, source: Path, imported: "LoadedTask", form: "OwnForm", written: Sequence[Path]
 ) -> dict[str, Any]:
     from evalq.definitions.files import display_path
@@ -98,13 +105,13 @@ def _report(
         "files": list(form.files),
         "written": [display_path(path) for path in written],
         "notes": list(imported.notes),
-        "not_carried_over": _not_carried_over(imported),
+        "not_carried_over": _list_losses(imported),
         "next": [f"{run} --judges {','.join(imported.judges) or 'a,b'}"],
     }
 
 
-def _not_carried_over(imported: "LoadedTask") -> list[str]:
-    """What the files of a task and a set have no place for."""
+def _list_losses(imported: "LoadedTask") -> list[str]:
+    """What the files of a task and an evalset cannot express."""
     lost = list(imported.warnings)
     if imported.deadline_s is not None:
         lost.append(
@@ -113,26 +120,20 @@ def _not_carried_over(imported: "LoadedTask") -> list[str]:
     return lost
 
 
-def _print_json(report: dict[str, Any]) -> None:
-    from evalq.cli.output import json_text
-
-    click.echo(json_text(report))
-
-
-def _print_lines(report: dict[str, Any], imported: "LoadedTask", *, is_dry: bool) -> None:
-    from evalq.reports.text import clean
-
-    noun = "case" if report["cases"] == 1 else "cases"
-    click.echo(f"{report['format']}: {report['cases']} {noun} for task {report['task']}")
-    for kind, count in report["graders"].items():
-        click.echo(f"  {count:>5}  {kind}")
-    for path in report["files"] if is_dry else report["written"]:
-        click.echo(f"{'would write' if is_dry else 'wrote'} {clean(path)}")
-    for note in imported.notes:
-        click.echo(f"note: {clean(note)}", err=True)
+def _print_import(report: dict[str, Any], *, is_dry: bool) -> None:
+    click.echo(f"{report['format']}: {count(report['cases'], 'case')} for task {report['task']}")
+    for kind, number in report["graders"].items():
+        click.echo(f"  {number:>5}  {kind}")
+    if is_dry:
+        for path in report["files"]:
+            click.echo(f"would write {clean(path)}")
+    for path in report["written"]:
+        click.echo(f"wrote {clean(path)}")
+    for remark in report["notes"]:
+        note(f"note: {clean(remark)}")
     for warning in report["not_carried_over"]:
-        click.echo(f"not carried over: {clean(warning)}", err=True)
-    click.echo(f"next: {report['next'][0]}", err=True)
+        note(f"not carried over: {clean(warning)}")
+    suggest(report["next"][0])
 
 
 @click.command()
@@ -157,31 +158,35 @@ def transpile(
     """
     if out_dir and to_stdout:
         raise click.UsageError("Choose one of -d and --stdout.")
-    result = _as_agentv(source) if compat else _transpiled(source)
-    contents, warnings = _contents(result, run_eval)
-    _warn([*result.warnings, *warnings], "Warning" if compat else "warning")
+    result = _transpile_as_agentv(source) if compat else _transpile(source)
+    contents, warnings = _list_contents(result, run_eval)
+    for warning in (*result.warnings, *warnings):
+        note(f"{'Warning' if compat else 'warning'}: {clean(str(warning))}")
     if compat and not contents:
         raise click.ClickException("No output produced (no tests found)")
     if to_stdout and (compat or run_eval):
         _refuse_several(contents, is_compat=bool(compat))
     if to_stdout:
-        _print(contents)
+        documents = list(contents.values())
+        print_json(documents if len(documents) > 1 else documents[0])
     else:
         _write(contents, source, out_dir or source.parent, is_compat=bool(compat))
-    _say_next(source, run_eval)
+    if run_eval:
+        suggest("python -m scripts.run_eval --eval-set FILE --skill-path SKILL, in skill-creator's folder")
+    else:
+        suggest(f"evalq transpile {source} --run-eval, for the list of queries that run_eval.py takes")
 
 
-def _transpiled(source: Path) -> "Transpilation":
+def _transpile(source: Path) -> "Transpilation":
     from evalq.formats.agentv.read import read_eval_yaml
     from evalq.formats.agentv.transpile import transpile
 
     return transpile(read_eval_yaml(source))
 
 
-def _as_agentv(source: Path) -> "Transpilation":
-    """What agentv refuses is refused in its words and with its exit code, 1."""
+def _transpile_as_agentv(source: Path) -> "Transpilation":
+    """Transpile as agentv does, with its error messages and its exit code 1."""
     from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
-    from evalq.reports.text import clean
 
     document = load_as_agentv(source)
     try:
@@ -190,8 +195,8 @@ def _as_agentv(source: Path) -> "Transpilation":
         raise click.ClickException(clean(str(exc))) from None
 
 
-def _contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, Any], list[Problem]]:
-    """What goes into each file, and what was lost on the way to a bare list."""
+def _list_contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, Any], list[Problem]]:
+    """What goes into each file, and warnings of what a bare list cannot hold."""
     from evalq.formats.agentv.documents import run_eval_list
 
     if not run_eval:
@@ -203,28 +208,13 @@ def _contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, Any], 
     return {name: queries for name, (queries, _) in lists.items()}, warnings
 
 
-def _warn(warnings: Iterable[Problem], word: str) -> None:
-    from evalq.reports.text import clean
-
-    for warning in warnings:
-        click.echo(f"{word}: {clean(str(warning))}", err=True)
-
-
 def _refuse_several(contents: dict[str, Any], is_compat: bool) -> None:
-    """One bare list cannot hold two skills, and agentv prints one document only."""
+    """One bare list cannot hold two skills, and agentv prints only one document."""
     if len(contents) > 1:
         message = f"--stdout prints one skill, and these are {len(contents)}"
         if is_compat:
             raise click.ClickException(message)
         raise InputError(Problem(message, "write them to files with -d DIR"))
-
-
-def _print(contents: dict[str, Any]) -> None:
-    """The one document, or the list of them."""
-    from evalq.cli.output import json_text
-
-    documents = list(contents.values())
-    click.echo(json_text(documents if len(documents) > 1 else documents[0]))
 
 
 def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: bool) -> None:
@@ -238,10 +228,3 @@ def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: b
     texts = {name: json_document(content) for name, content in contents.items()}
     for path in write_together(folder, texts):
         click.echo(f"Transpiled to {path.absolute()}" if is_compat else f"wrote {display_path(path)}")
-
-
-def _say_next(source: Path, run_eval: bool) -> None:
-    step = f"evalq transpile {source} --run-eval, for the list of queries that run_eval.py takes"
-    if run_eval:
-        step = "python -m scripts.run_eval --eval-set FILE --skill-path SKILL, in skill-creator's folder"
-    click.echo(f"next: {step}", err=True)

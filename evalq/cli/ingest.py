@@ -1,18 +1,17 @@
 """The command that turns rows of production data into scrubbed cases: ingest."""
 
-import os
 import shlex
 import sys
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from evalq.cli import options
-from evalq.cli.output import json_text
+from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
+from evalq.cli.output import note, print_json, print_table, suggest, warn
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.probes import ModelQuery, QueryReplies
@@ -26,7 +25,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("--task", help="The task the cases are for: its name, or the path of its file.")
 @click.option("--eval-set", metavar="NAME", help="The evalset to write; default: ingested.")
 @click.option(
-    "-o", "output", type=_PATH, help="Write the cases to this file instead: .yaml, .json or .jsonl."
+    "-o", "cases_file", type=_PATH, help="Write the cases to this file instead: .yaml, .json or .jsonl."
 )
 @click.option(
     "--map", "mapping", default="", help="input=column,…; default: the columns named as the inputs."
@@ -40,7 +39,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--pseudonym-key-env",
     metavar="VARIABLE",
-    help="Where the key is that makes stand-ins the same in every file.",
+    help="The variable that holds the key which keeps stand-ins the same in every file.",
 )
 @click.option("--append", is_flag=True, help="Add to the evalset if it is there; no case twice.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first rows.")
@@ -49,122 +48,105 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @options.dry_run
 @options.max_cost
 @options.allow_unpriced
-@click.option("--json", "as_json", is_flag=True, help="The evalq.ingest/1 document; no value is in it.")
-def ingest(file: Path | None, task: str | None, recall: bool, as_json: bool, **how: Any) -> int:
-    """Turn production data into cases: scrubbed, shown as a diff, written when you say so.
+@options.as_json("The evalq.ingest/1 document; it contains no value of the data.")
+@options.collect_run_options
+@pass_context
+def ingest(
+    context: Context,
+    file: Path | None,
+    task: str | None,
+    eval_set: str | None,
+    cases_file: Path | None,
+    mapping: str,
+    expected: str | None,
+    id_column: str | None,
+    stratum: str,
+    names_by: str | None,
+    pseudonym_key_env: str | None,
+    append: bool,
+    limit: int | None,
+    yes: bool,
+    recall: bool,
+    run: RunOptions,
+) -> int:
+    """Turn production data into cases: scrubbed, shown as a diff, written when you agree.
 
     FILE is JSONL or CSV with any columns. E-mails, phone numbers, cards, IBANs, keys and more are replaced by
     stand-ins, the same for the same value; the diff shows where, with every value masked. Nothing is written
     before --yes, or a yes on the terminal.
     """
-    if recall:
-        return _show_recall(as_json=as_json)
-    if file is None or task is None:
-        raise click.UsageError("Missing argument 'FILE'." if file is None else "Missing option '--task'.")
-    order = _order(file, task, **how)
-    return _ingest(
-        order,
-        cap_usd=how["max_cost_usd"],
-        dry_run=how["dry_run"],
-        yes=how["yes"] and not how["dry_run"],
-        as_json=as_json,
-    )
-
-
-def _order(
-    file: Path,
-    task: str,
-    *,
-    mapping: str,
-    expected: str | None,
-    id_column: str | None,
-    stratum: str,
-    pseudonym_key_env: str | None,
-    **how: Any,
-) -> "IngestOptions":
     from evalq.cases.ingest import IngestOptions
     from evalq.cases.rows_to_cases import ColumnOptions, read_pairs
 
-    if how["eval_set"] and how["output"]:
-        raise InputError(Problem("--eval-set and -o both say where the cases go", "give one of them"))
-    wishes = ColumnOptions(
-        read_pairs(mapping, "--map"), expected, id_column, read_pairs(stratum, "--stratum")
+    if recall:
+        return _show_recall(as_json=run.as_json)
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    if task is None:
+        raise click.UsageError("Missing option '--task'.")
+    if eval_set and cases_file:
+        raise InputError(Problem("--eval-set and -o both name a place for the cases", "give one of them"))
+    inputs, strata = read_pairs(mapping, "--map"), read_pairs(stratum, "--stratum")
+    columns = ColumnOptions(inputs, expected, id_column, strata)
+    key = _read_pseudonym_key(context, pseudonym_key_env) if pseudonym_key_env else None
+    wanted = IngestOptions(
+        file, task, eval_set, cases_file, columns, append, limit, names_by, run.allow_unpriced, key
     )
-    return IngestOptions(
-        file,
-        task,
-        how["eval_set"],
-        how["output"],
-        wishes,
-        append=how["append"],
-        limit=how["limit"],
-        names_by=how["names_by"],
-        allow_unpriced=how["allow_unpriced"],
-        pseudonym_key=_key(pseudonym_key_env),
-    )
+    return _ingest(context, wanted, run, yes=yes and not run.dry_run)
 
 
-def _key(variable: str | None) -> bytes | None:
-    """The key of the stand-ins; never on the command line, where every process can read it."""
-    value = os.environ.get(variable, "") if variable else ""
-    if variable and len(value) < 16:
+def _read_pseudonym_key(context: Context, variable: str) -> bytes:
+    """The key of the stand-ins; never given on the command line, which every process can read."""
+    value = context.environ.get(variable, "")
+    if len(value) < 16:
         raise InputError(
             Problem(f"{variable} holds no key of 16 characters or more", "set it, to something random")
         )
-    return value.encode() if variable else None
+    return value.encode()
 
 
-def _ingest(
-    order: "IngestOptions", *, cap_usd: Decimal | None, dry_run: bool, yes: bool, as_json: bool
-) -> int:
+def _ingest(context: Context, wanted: "IngestOptions", run: RunOptions, *, yes: bool) -> int:
     from evalq.cases.ingest import make_cases, names_wanted, read_source, write_cases
 
-    source = read_source(order, project_root(Path.cwd()))
+    source = read_source(wanted, context.root)
     rows = source.scrub()
     query, replies = names_wanted(source, rows), None
     if query:
-        replies = _ask(query, cap_usd, dry_run=dry_run)
+        replies = _find_names(context, query, run)
         if replies is not None and replies.state == "paused":
-            return _say_paused(replies)
+            note(f"names: bake-off {replies.bakeoff_id} is paused, and nothing was written")
+            suggest(f"evalq resume {replies.bakeoff_id}, then the same command again")
+            return 130
     ingested = make_cases(source, rows, replies)
-    if not as_json:
+    if not run.as_json:
         _print(ingested)
-    is_agreed = bool(ingested.cast.cases) and _is_agreed(ingested, yes=yes, ask=not (dry_run or as_json))
+    may_ask = not (run.dry_run or run.as_json)
+    is_agreed = bool(ingested.cast.cases) and (yes or (may_ask and _ask_to_write(ingested)))
     if is_agreed:
         write_cases(source, ingested)
-    _say_end(source, ingested, written=is_agreed, as_json=as_json)
+    _report_end(source, ingested, written=is_agreed, as_json=run.as_json)
     return ingested.exit_code
 
 
-def _ask(query: "ModelQuery", cap_usd: Decimal | None, *, dry_run: bool) -> "QueryReplies | None":
-    """Have names found; a dry run only says what that would cost."""
+def _find_names(context: Context, query: "ModelQuery", run: RunOptions) -> "QueryReplies | None":
+    """Ask a model for the names of persons; a dry run only shows what that would cost."""
     from evalq.bakeoff.probes import plan_query, run_query
     from evalq.cli.progress import first_interrupt
 
-    settings = load_settings(Path.cwd(), os.environ)
-    cap = settings.max_cost_usd if cap_usd is None else cap_usd
-    plan = plan_query(query, settings)
-    click.echo(
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    plan = plan_query(query, context.settings)
+    note(
         f"names: {plan.n_jobs} rows to {plan.judges[0].name}, est. ${plan.estimate_usd:.2f}, at most "
-        f"${plan.worst_usd:.2f}, cap ${cap:.2f}",
-        err=True,
+        f"${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
     )
-    if dry_run:
+    if run.dry_run:
         return None
     with first_interrupt() as interrupt:
-        root = project_root(Path.cwd())
-        return run_query(query, settings, root, cap_usd=cap, is_interrupted=interrupt)
-
-
-def _say_paused(replies: "QueryReplies") -> int:
-    click.echo(f"names: bake-off {replies.bakeoff_id} is paused, and nothing was written", err=True)
-    click.echo(f"next  evalq resume {replies.bakeoff_id}, then the same command again", err=True)
-    return 130
+        return run_query(query, context.settings, context.root, cap_usd=cap_usd, is_interrupted=interrupt)
 
 
 def _print(ingested: "Ingested") -> None:
-    """The diff and the counts to stdout; what must be known besides to stderr."""
-    from evalq.cli.output import print_table
+    """Print the diff and the counts to stdout, everything else to stderr."""
     from evalq.reports.text import clean, one_line
 
     click.echo(clean(ingested.diff), nl=False)
@@ -175,29 +157,29 @@ def _print(ingested: "Ingested") -> None:
         ("kind", "replaced", "distinct", "rows"),
         [(one.kind, str(one.n), str(one.distinct), str(one.rows)) for one in counts],
     )
-    click.echo(f"columns: {one_line(_columns(ingested))}", err=True)
+    note(f"columns: {one_line(_describe_columns(ingested))}")
     for left in ingested.left_out:
-        click.echo(f"left out: line {left.line}: {one_line(left.reason, 200)}", err=True)
+        note(f"left out: line {left.line}: {one_line(left.reason, 200)}")
     if ingested.cast.duplicates:
         lines = ", ".join(map(str, ingested.cast.duplicates[:20]))
-        click.echo(f"{len(ingested.cast.duplicates)} duplicates skipped: line {lines}", err=True)
+        note(f"{len(ingested.cast.duplicates)} duplicates skipped: line {lines}")
     if ingested.names:
         kept = ", asked before" if ingested.names.kept else ""
         spent = f"bake-off {ingested.names.bakeoff_id}, ${ingested.names.spent_usd}{kept}"
-        click.echo(f"names by {ingested.names.judge}: {spent}", err=True)
-    click.echo(_recall_line(ingested), err=True)
+        note(f"names by {ingested.names.judge}: {spent}")
+    note(_describe_recall(ingested))
     for warning in ingested.warnings():
-        click.echo(f"warning: {one_line(warning)}", err=True)
+        warn(warning)
 
 
-def _columns(ingested: "Ingested") -> str:
+def _describe_columns(ingested: "Ingested") -> str:
     """Which column became what, since some are chosen by their names alone."""
     columns = ingested.columns
     pairs = {**columns["inputs"], "expected": columns["expected"], "id": columns["id"], **columns["stratum"]}
     return ", ".join(f"{name}={column}" for name, column in pairs.items() if column is not None)
 
 
-def _recall_line(ingested: "Ingested") -> str:
+def _describe_recall(ingested: "Ingested") -> str:
     from evalq.reports.text import percent, span
 
     found = ingested.recall.overall_recall
@@ -209,48 +191,50 @@ def _recall_line(ingested: "Ingested") -> str:
     )
 
 
-def _is_agreed(ingested: "Ingested", *, yes: bool, ask: bool) -> bool:
-    """By --yes, or by a person on a terminal who has just read the diff."""
-    if yes or not (ask and sys.stdin.isatty() and sys.stdout.isatty()):
-        return yes
+def _ask_to_write(ingested: "Ingested") -> bool:
+    """Ask a person on a terminal, who has just read the diff."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
     question = f"write {len(ingested.cast.cases)} cases to {ingested.path}?"
     return click.confirm(question, default=False, err=True)
 
 
-def _say_end(source: "IngestSource", ingested: "Ingested", *, written: bool, as_json: bool) -> None:
-    commands = _next(source, ingested, written=written)
+def _report_end(source: "IngestSource", ingested: "Ingested", *, written: bool, as_json: bool) -> None:
+    commands = _list_next_commands(source, ingested, written=written)
     if as_json:
-        click.echo(json_text(ingested.document(written=written, next_commands=commands)))
+        print_json(ingested.document(written=written, next_commands=commands))
     n_cases = len(ingested.cast.cases)
     if written:
-        click.echo(f"wrote {n_cases} cases to {ingested.path}", err=True)
+        note(f"wrote {n_cases} cases to {ingested.path}")
+    elif n_cases:
+        note(f"nothing written: {n_cases} cases are ready")
     else:
-        what = f"{n_cases} cases are ready" if n_cases else "no new case is in it"
-        click.echo(f"nothing written: {what}", err=True)
-    click.echo(f"next  {'   '.join(commands)}", err=True)
+        note("nothing written: no new case is in it")
+    suggest(*commands)
 
 
-def _next(source: "IngestSource", ingested: "Ingested", *, written: bool) -> list[str]:
+def _list_next_commands(source: "IngestSource", ingested: "Ingested", *, written: bool) -> list[str]:
     from evalq.bakeoff.plan import accept_command
 
-    if not written and ingested.cast.cases:
-        words = [word for word in sys.argv[1:] if word not in ("--json", "--dry-run")]
-        return [shlex.join(["evalq", *words, *([] if "--yes" in words else ["--yes"])])]
+    if ingested.cast.cases and not written:
+        words = [word for word in sys.argv[1:] if word not in ("--json", "--dry-run", "--yes")]
+        return [shlex.join(["evalq", *words, "--yes"])]
     is_named = source.order.output is None
     name = shlex.quote(ingested.evalset.name if is_named else ingested.path)
-    check = f"evalq bake-off --task {ingested.task} --eval-set {name}"
-    return ([accept_command(name, ingested.task)] if ingested.cast.n_drafts else []) + [check]
+    commands = [f"evalq bake-off --task {ingested.task} --eval-set {name}"]
+    if ingested.cast.n_drafts:
+        commands.insert(0, accept_command(name, ingested.task))
+    return commands
 
 
 def _show_recall(*, as_json: bool) -> int:
-    """What the detectors find of what is marked in the shipped set, by kind."""
+    """Print how many of the marked values in the shipped set the detectors find, by kind."""
     from evalq.cases.scrub.report import load_marked, measure_recall
-    from evalq.cli.output import print_table
     from evalq.reports.text import percent, span
 
     found = measure_recall(load_marked()).document()
     if as_json:
-        click.echo(json_text({"schema": "evalq.recall/1", **found}))
+        print_json({"schema": "evalq.recall/1", **found})
         return 0
     rows = []
     for kind, one in (*found["kinds"].items(), ("all", found)):
@@ -261,11 +245,11 @@ def _show_recall(*, as_json: bool) -> int:
         rows.append(cells)
     print_table(("kind", "recall", "found", "95% ci", "precision", "right", "95% ci"), rows)
     for one in found["missed"]:
-        click.echo(f"missed: {one['kind']} {one['value']!r}", err=True)
+        note(f"missed: {one['kind']} {one['value']!r}")
     click.echo(
         f"{found['texts']} invented texts, {found['harmless']} of them harmless, false alarms in "
         f"{found['false_alarms']}; names of persons need --names-by and are not measured here",
         err=True,
     )
-    click.echo("next  evalq ingest FILE --task TASK --dry-run", err=True)
+    suggest("evalq ingest FILE --task TASK --dry-run")
     return 0

@@ -1,16 +1,14 @@
 """Commands that read bake-offs: runs and inspect."""
 
 import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalq.cli import options
-from evalq.cli.output import json_text
-from evalq.settings import load_settings
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note, print_json, print_table, suggest
 
 if TYPE_CHECKING:
     from evalq.bakeoff.inspect import CaseFilter
@@ -21,16 +19,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="A list of bake-offs, newest first.")
-def runs(limit: int, as_json: bool) -> int:
+@options.as_json("A list of bake-offs, newest first.")
+@pass_context
+def runs(context: Context, limit: int, as_json: bool) -> int:
     """List the bake-offs, newest first."""
-    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         rows = [_listed(row) for row in bakeoffs.listing(session.db, limit=limit)]
     if as_json:
-        click.echo(json_text(rows))
+        print_json(rows)
     else:
         _print_runs(rows)
     return 0
@@ -54,10 +52,9 @@ def _listed(row: "Row") -> dict[str, Any]:
 
 
 def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
-    from evalq.cli.output import print_table
 
     if not rows:
-        click.echo("no bake-off yet; `evalq demo` runs one without any key", err=True)
+        note("no bake-off yet; `evalq demo` runs one without any key")
         return
     cells = [
         (
@@ -73,7 +70,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(("id", "task", "set", "state", "done", "best judge", "$ / cap", "started (UTC)"), cells)
-    click.echo(f"next  evalq inspect {rows[0]['id']}", err=True)
+    suggest(f"evalq inspect {rows[0]['id']}")
 
 
 def _best(best: dict[str, Any] | None) -> str:
@@ -98,10 +95,10 @@ def _best(best: dict[str, Any] | None) -> str:
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Cases shown at most."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="The evalq.bakeoff/1 document, with the cases asked for."
-)
+@options.as_json("The evalq.bakeoff/1 document, with the cases asked for.")
+@pass_context
 def inspect(
+    context: Context,
     bakeoff: str,
     show_failures: bool,
     disagreements: bool,
@@ -116,12 +113,11 @@ def inspect(
     """Look into a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
     from evalq.bakeoff.conclude import result_of
     from evalq.bakeoff.inspect import CaseFilter, find_cases, require_judge
-    from evalq.engines.session import open_session
     from evalq.store import bakeoffs
 
     show = "failures" if show_failures else "disagreements" if disagreements else "all"
     question = CaseFilter(show, case_id, judge, limit)  # type: ignore[arg-type]
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+    with context.open_session() as session:
         result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
         require_judge(result, judge)
         if show_calls:
@@ -143,7 +139,7 @@ def _render(
         document = result.to_dict()
         if question.show != "all" or question.case_id or question.judge:
             document |= {"cases": [case_document(case) for case in cases], "n_cases_found": total}
-        click.echo(json_text(document))
+        print_json(document)
     elif question.show == "all" and not question.case_id and not question.judge:
         _print_tables(result)
     else:
@@ -179,27 +175,26 @@ def _print_cases(
         return
     judges = [run.judge for run in result.runs if question.judge in (None, run.judge)]
     console.print(render_case_list(cases, judges, console.width, ascii_only=console.options.ascii_only))
-    click.echo(f"{len(cases)} of {total} cases", err=True)
+    note(f"{len(cases)} of {total} cases")
     if cases:
-        click.echo(f"next  evalq inspect {result.id} --case {cases[0].case_id}", err=True)
+        suggest(f"evalq inspect {result.id} --case {cases[0].case_id}")
 
 
 def _show_kappa(result: "BakeOffResult") -> int:
     from evalq.cli.compare import print_kappa
 
     print_kappa(result.kappa)
-    click.echo(f"next  evalq inspect {result.id} --disagreements", err=True)
+    suggest(f"evalq inspect {result.id} --disagreements")
     return 0
 
 
 def _show_calls(db: "Database", bakeoff_id: int, question: "CaseFilter", *, as_json: bool) -> int:
-    from evalq.cli.output import print_table
 
     rows = db.rows(
         "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit
     )
     if as_json:
-        click.echo(json_text(rows))
+        print_json(rows)
         return 0
     names = (
         "run",

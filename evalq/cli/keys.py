@@ -1,94 +1,84 @@
 """Commands for the keys file: set, list, unset."""
 
-import os
 import sys
-from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from evalq import keys as stored
-from evalq.cli.output import json_text
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note, print_json, print_table, suggest
 
 
 @click.group()
 def keys() -> None:
-    """Keep API keys in a file of your own, mode 0600; the environment's keys come first."""
+    """Keep API keys in a file that only you can read; keys in the environment come first."""
 
 
 @keys.command("set")
 @click.argument("provider_or_variable")
-def keys_set(provider_or_variable: str) -> int:
-    """Store a key: asked for without echo, or read from a pipe. Name a provider or a variable."""
+@pass_context
+def keys_set(context: Context, provider_or_variable: str) -> int:
+    """Store the key of a provider or a variable: typed without echo, or read from a pipe."""
     name = stored.variable_of(provider_or_variable)
-    path = stored.store_key(os.environ, name, _ask(name))
+    path = stored.store_key(context.environ, name, _prompt_for_key(name))
     click.echo(f"{name} is kept in {path}")
-    if os.environ.get(name):
-        click.echo(f"note: the environment's own {name} comes first", err=True)
-    click.echo("next  evalq keys list   evalq judges", err=True)
+    if context.environ.get(name):
+        note(f"note: the environment's own {name} comes first")
+    suggest("evalq keys list", "evalq judges")
     return 0
 
 
 @keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="A list of {name, present, source}.")
-def keys_list(as_json: bool) -> int:
+@options.as_json("A list of {name, present, source}.")
+@pass_context
+def keys_list(context: Context, as_json: bool) -> int:
     """List the keys judges ask for and those in the file: present or absent, never a value."""
-    from evalq.cli.output import print_table
-
-    rows = _rows(os.environ)
+    rows = _list_keys(context)
     if as_json:
-        click.echo(json_text(rows))
+        print_json(rows)
         return 0
-    print_table(
-        ("key", "state", "source"),
-        [(row["name"], "present" if row["present"] else "absent", row["source"] or "-") for row in rows],
-    )
-    click.echo("next  evalq keys set PROVIDER   evalq judges", err=True)
+    cells = [(row["name"], "present" if row["present"] else "absent", row["source"] or "-") for row in rows]
+    print_table(("key", "state", "source"), cells)
+    suggest("evalq keys set PROVIDER", "evalq judges")
     return 0
 
 
 @keys.command("unset")
 @click.argument("provider_or_variable")
-def keys_unset(provider_or_variable: str) -> int:
+@pass_context
+def keys_unset(context: Context, provider_or_variable: str) -> int:
     """Remove a key from the file."""
     name = stored.variable_of(provider_or_variable)
-    removed = stored.remove_key(os.environ, name)
-    click.echo(
-        f"{name} is forgotten" if removed else f"there was no {name} in {stored.keys_file(os.environ)}"
-    )
-    if os.environ.get(name):
-        click.echo(f"note: the environment still has {name}", err=True)
-    click.echo("next  evalq keys list", err=True)
+    if stored.remove_key(context.environ, name):
+        click.echo(f"{name} is removed")
+    else:
+        click.echo(f"there was no {name} in {stored.keys_file(context.environ)}")
+    if context.environ.get(name):
+        note(f"note: the environment still has {name}")
+    suggest("evalq keys list")
     return 0
 
 
-def _ask(name: str) -> str:
-    """The key from the terminal, unseen, or the first line of what is piped in."""
+def _prompt_for_key(name: str) -> str:
+    """The key typed without echo, or the first line of a pipe."""
     if sys.stdin.isatty():
         return str(click.prompt(name, hide_input=True)).strip()
     return sys.stdin.readline().strip()
 
 
-def _rows(environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    in_file = stored.stored_names(environ)
-    names = sorted({*stored.PROVIDER_KEYS.values(), *_asked_for(environ), *in_file})
-    return [_row(name, _source(name, environ, in_file)) for name in names]
-
-
-def _row(name: str, source: str | None) -> dict[str, Any]:
-    return {"name": name, "present": source is not None, "source": source}
-
-
-def _source(name: str, environ: Mapping[str, str], in_file: Collection[str]) -> str | None:
-    if environ.get(name):
-        return "environment"
-    return "file" if name in in_file else None
-
-
-def _asked_for(environ: Mapping[str, str]) -> set[str]:
-    """The variables of the judges in evalq.yaml."""
-    from evalq.settings import load_settings
-
-    judges = load_settings(Path.cwd(), environ).judges.values()
-    return {judge.key_name for judge in judges if judge.key_name}
+def _list_keys(context: Context) -> list[dict[str, Any]]:
+    """Every key of a provider, of a judge in evalq.yaml or in the file, and where its value comes from."""
+    in_file = stored.stored_names(context.environ)
+    names = {*stored.PROVIDER_KEYS.values(), *in_file}
+    for judge in context.settings.judges.values():
+        if judge.key_name:
+            names.add(judge.key_name)
+    rows = []
+    for name in sorted(names):
+        source = "file" if name in in_file else None
+        if context.environ.get(name):
+            source = "environment"
+        rows.append({"name": name, "present": source is not None, "source": source})
+    return rows

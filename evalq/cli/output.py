@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalq.reports.text import clean, one_line
+from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -75,8 +75,8 @@ def note(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a warning to stderr, without control characters."""
-    note(f"warning: {clean(text)}")
+    """Print a warning to stderr, on one line without control characters."""
+    note(f"warning: {one_line(text)}")
 
 
 def warn_loudly(text: str) -> None:

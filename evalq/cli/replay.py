@@ -1,23 +1,20 @@
 """The command that looks at one stored answer again: its prompt, its grades, what differs."""
 
 import difflib
-import os
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalq.cli import options
-from evalq.cli.output import json_text
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import print_json, suggest
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings, project_root
 
 if TYPE_CHECKING:
     from evalq.bakeoff.replay import Replay
     from evalq.records import BakeOffRow, Completion, Grade, RunRow
-    from evalq.settings import Settings
     from evalq.store.database import Database
 
 
@@ -30,8 +27,10 @@ if TYPE_CHECKING:
     "--call", "ask_again", is_flag=True, help="Put the question to the judge once more, and compare."
 )
 @options.max_cost
-@click.option("--json", "as_json", is_flag=True, help="The evalq.replay/1 document.")
+@options.as_json("The evalq.replay/1 document.")
+@pass_context
 def replay(
+    context: Context,
     run: str,
     case_id: str,
     judge: str | None,
@@ -40,40 +39,34 @@ def replay(
     max_cost_usd: Decimal | None,
     as_json: bool,
 ) -> int:
-    """Render the prompt of one stored answer again, grade it again, and say what differs.
+    """Render the prompt of one stored answer again, grade it again, and show what differs.
 
     RUN is a run's number, BAKEOFF:JUDGE, or a bake-off (`last`, or its number with --judge). Everything comes
-    from the snapshots taken then; nobody is asked unless with --call. Exit code 1 when something differs.
+    from the snapshots taken then; no model is asked unless with --call. Exit code 1 when something differs.
     """
     from evalq.bakeoff.replay import call_again
     from evalq.bakeoff.replay import replay as replay_answer
-    from evalq.engines.session import open_session
 
-    settings = load_settings(Path.cwd(), os.environ)
-    with open_session(settings, fleet=ask_again) as session:
-        bakeoff, chosen = _find(session.db, run, judge)
+    with context.open_session(fleet=ask_again) as session:
+        bakeoff, chosen = _find_run(session.db, run, judge)
         found = replay_answer(session.db, bakeoff, chosen, case_id=case_id, sample=sample)
-        fresh = (
-            call_again(session, found, cap_usd=_cap(max_cost_usd, settings), root=project_root(Path.cwd()))
-            if ask_again
-            else None
-        )
+        fresh = None
+        if ask_again:
+            fresh = call_again(session, found, cap_usd=context.cap_usd(max_cost_usd), root=context.root)
     if as_json:
-        asked = {"call": fresh and {"state": fresh.state, "answer": fresh.text}} if ask_again else {}
-        click.echo(json_text(found.to_dict() | asked))
+        document = found.to_dict()
+        if ask_again:
+            document["call"] = fresh and {"state": fresh.state, "answer": fresh.text}
+        print_json(document)
     else:
-        for line in _lines(found, fresh, ask_again=ask_again):
+        for line in _describe_replay(found, fresh, ask_again=ask_again):
             click.echo(line)
-    click.echo(f"next  evalq inspect {bakeoff.id} --case {case_id}", err=True)
+    suggest(f"evalq inspect {bakeoff.id} --case {case_id}")
     return 1 if found.differs else 0
 
 
-def _cap(given: Decimal | None, settings: "Settings") -> Decimal:
-    return given if given is not None else settings.max_cost_usd
-
-
-def _find(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, RunRow]":
-    """The run meant: a bake-off's number counts as one only together with a judge."""
+def _find_run(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, RunRow]":
+    """The run that is named; a plain number is a bake-off only together with a judge."""
     from evalq.bakeoff.runs import find_runs
     from evalq.store import bakeoffs
 
@@ -91,33 +84,33 @@ def _find(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, Ru
     return entry.bakeoff, entry.run
 
 
-def _lines(found: "Replay", fresh: "Completion | None", *, ask_again: bool) -> Iterator[str]:
+def _describe_replay(found: "Replay", fresh: "Completion | None", *, ask_again: bool) -> Iterator[str]:
     from evalq.reports.text import clean
 
     same = {True: "the bytes that were sent", False: "NOT what was sent", None: "nothing was sent"}
     yield f"bake-off {found.bakeoff.id}, run {found.run.id} ({found.run.judge}), case {found.answer.case.id}"
-    yield from _block("system", found.prompt.system)
+    yield from _format_block("system", found.prompt.system)
     for turn in found.prompt.turns:
-        yield from _block(turn.role, turn.text)
-    yield from _block("user", found.prompt.user)
+        yield from _format_block(turn.role, turn.text)
+    yield from _format_block("user", found.prompt.user)
     yield f"prompt: {same[found.is_same_prompt]}"
-    yield from _block(f"answer ({found.answer.completion.state})", found.answer.completion.text)
+    yield from _format_block(f"answer ({found.answer.completion.state})", found.answer.completion.text)
     for pair in found.grades:
         sign = "≠" if pair.differs else "="
-        yield clean(f"{sign} {pair.grader}: {_told(pair.then)} → {_told(pair.now)}")
+        yield clean(f"{sign} {pair.grader}: {_describe_grade(pair.then)} → {_describe_grade(pair.now)}")
     yield f"verdict: {found.verdict_then} → {found.verdict_now}"
     if ask_again:
-        yield from _asked_again(found.answer.completion.text, fresh)
+        yield from _describe_new_answer(found.answer.completion.text, fresh)
 
 
-def _told(grade: "Grade | None") -> str:
+def _describe_grade(grade: "Grade | None") -> str:
     if grade is None:
         return "no grade"
     mark: dict[bool | None, str] = {True: "passed", False: "failed", None: "undecided"}
     return f"{mark[grade.passed]} ({grade.reason})"
 
 
-def _block(title: str, text: str) -> Iterator[str]:
+def _format_block(title: str, text: str) -> Iterator[str]:
     from evalq.reports.text import clean
 
     if text:
@@ -125,7 +118,7 @@ def _block(title: str, text: str) -> Iterator[str]:
         yield from (f"  {line}" for line in clean(text).split("\n"))
 
 
-def _asked_again(before: str, fresh: "Completion | None") -> Iterator[str]:
+def _describe_new_answer(before: str, fresh: "Completion | None") -> Iterator[str]:
     from evalq.reports.text import clean
 
     if fresh is None:

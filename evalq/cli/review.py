@@ -1,18 +1,18 @@
 """Commands for review by people: next, rate, undo, status, export, import, serve."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from evalq.cli.output import json_line, json_text
+from evalq.cli import options
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import json_line, note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
-from evalq.settings import load_settings
 
 if TYPE_CHECKING:
     from evalq.cli.review_session import Scope
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _reviewer = click.option("--reviewer", help="Who you are; default: EVALQ_REVIEWER, else your login name.")
-_as_json = click.option("--json", "as_json", is_flag=True, help="A JSON document on stdout.")
+_as_json = options.as_json("A JSON document on stdout.")
 _grader = click.option("--grader", help="Only this grader's items, by its name in the task.")
 
 
 @click.group()
 def review() -> None:
-    """Rate answers that wait for people; what they say becomes grades, verdicts and the run's row."""
+    """Rate answers that wait for people; ratings become grades, verdicts and the run's row."""
 
 
 @review.command("next")
@@ -36,8 +36,14 @@ def review() -> None:
 @_grader
 @click.option("--adjudicate", "adjudicates", is_flag=True, help="An item that people disagree on.")
 @_as_json
+@pass_context
 def next_command(
-    bakeoff: str | None, reviewer: str | None, grader: str | None, adjudicates: bool, as_json: bool
+    context: Context,
+    bakeoff: str | None,
+    reviewer: str | None,
+    grader: str | None,
+    adjudicates: bool,
+    as_json: bool,
 ) -> int:
     """Show the next answer to rate; it is yours for its time limit. On a terminal, rate one after the other.
 
@@ -45,27 +51,29 @@ def next_command(
     """
     from evalq.cli.review_session import Scope
 
-    with _database() as db:
-        scope = Scope(_name(reviewer), _find(db, bakeoff), grader, adjudicates)
+    with _open_database(context) as db:
+        scope = Scope(_read_reviewer(context, reviewer), _find_bakeoff(db, bakeoff), grader, adjudicates)
         if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-            return _converse(db, scope)
+            return _review_in_turn(db, scope)
         offer = scope.offer(db)
     if as_json:
-        click.echo(json_text(offer.to_dict()))
+        print_json(offer.to_dict())
     else:
-        _show(offer, scope)
+        _print_offer(offer, scope)
     return 0
 
 
 @review.command("rate")
 @click.argument("item", metavar="ITEM")
 @click.argument("rating", metavar="RATING", nargs=-1)
-@click.option("--comment", default="", help="Why; shown to whoever adjudicates.")
+@click.option("--comment", default="", help="Why; shown to the adjudicator.")
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME=N", help="By its words or number.")
-@click.option("--adjudicate", "adjudicates", is_flag=True, help="Decide alone, over what others said.")
+@click.option("--adjudicate", "adjudicates", is_flag=True, help="Decide alone, overruling other ratings.")
 @_reviewer
 @_as_json
+@pass_context
 def rate_command(
+    context: Context,
     item: str,
     rating: Sequence[str],
     comment: str,
@@ -76,17 +84,20 @@ def rate_command(
 ) -> int:
     """Rate an item: 1 to 5, pass or fail, or letters best first (`B > A = C`), as its scale has it.
 
-    ITEM is the name `next` prints, or the beginning of it. Rating it again replaces what you said.
+    ITEM is the name `next` prints, or the beginning of it. Rating it again replaces your rating.
     """
     from evalq.review import Given, rate
     from evalq.review.files import rated_text
 
-    said = _said(rating, criteria)
-    with _database() as db:
-        rated = rate(db, Given(item, _name(reviewer), said, comment, adjudicates))
-    click.echo(json_text(rated.to_dict()) if as_json else rated_text(rated))
-    step = f"review next {rated.bakeoff_id}" if rated.n_pending else f"inspect {rated.bakeoff_id}"
-    click.echo(f"next  evalq {step}", err=True)
+    parsed = _parse_rating(rating, criteria)
+    with _open_database(context) as db:
+        rated = rate(db, Given(item, _read_reviewer(context, reviewer), parsed, comment, adjudicates))
+    if as_json:
+        print_json(rated.to_dict())
+    else:
+        click.echo(rated_text(rated))
+    step = "review next" if rated.n_pending else "inspect"
+    suggest(f"evalq {step} {rated.bakeoff_id}")
     return 0
 
 
@@ -94,37 +105,42 @@ def rate_command(
 @click.argument("item", metavar="[ITEM]", required=False)
 @_reviewer
 @_as_json
-def undo_command(item: str | None, reviewer: str | None, as_json: bool) -> int:
-    """Take your rating of ITEM back, or your last one; give back what you only have in hand."""
+@pass_context
+def undo_command(context: Context, item: str | None, reviewer: str | None, as_json: bool) -> int:
+    """Take back your rating of ITEM, or your last one; release an item you have not rated."""
     from evalq.review import undo
 
-    with _database() as db:
-        undone = undo(db, _name(reviewer), item=item)
-    said = "your rating is taken back" if undone.was == "rated" else "given back, for somebody else"
-    click.echo(json_text(undone.to_dict()) if as_json else f"{undone.item}: {said}")
-    click.echo(f"next  evalq review next {undone.bakeoff_id}", err=True)
+    with _open_database(context) as db:
+        undone = undo(db, _read_reviewer(context, reviewer), item=item)
+    if as_json:
+        print_json(undone.to_dict())
+    elif undone.was == "rated":
+        click.echo(f"{undone.item}: your rating is taken back")
+    else:
+        click.echo(f"{undone.item}: released for another reviewer")
+    suggest(f"evalq review next {undone.bakeoff_id}")
     return 0
 
 
 @review.command("status")
 @click.argument("bakeoff", metavar="[ID]", default="last")
 @_as_json
-def status_command(bakeoff: str, as_json: bool) -> int:
-    """Say what waits, who rated how much, how far people agree, and what they disagree on."""
-    from evalq.cli.output import print_table
+@pass_context
+def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
+    """Show what waits, who rated how much, how far people agree, and what they disagree on."""
     from evalq.review import status
     from evalq.review.files import HEAD, status_lines, status_rows
 
-    with _database() as db:
-        found = status(db, _find(db, bakeoff) or 0)
+    with _open_database(context) as db:
+        found = status(db, _find_bakeoff(db, bakeoff) or 0)
     if as_json:
-        click.echo(json_text(found.to_dict()))
+        print_json(found.to_dict())
         return 0
     print_table(HEAD, status_rows(found))
     for line in status_lines(found):
         click.echo(line if sys.stdout.isatty() else f"# {line}")
-    click.echo(f"{found.n_pending} answers of bake-off {found.bakeoff_id} wait for people", err=True)
-    click.echo(f"next  {found.next}", err=True)
+    note(f"{found.n_pending} answers of bake-off {found.bakeoff_id} wait for people")
+    suggest(found.next)
     return 0
 
 
@@ -132,18 +148,19 @@ def status_command(bakeoff: str, as_json: bool) -> int:
 @click.argument("bakeoff", metavar="ID")
 @click.option("-o", "output", type=_FILE, help="Write to FILE.jsonl; default: stdout.")
 @_grader
-def export_command(bakeoff: str, output: Path | None, grader: str | None) -> int:
-    """Write what is to be rated as JSONL: fill in `rating`, then import it."""
+@pass_context
+def export_command(context: Context, bakeoff: str, output: Path | None, grader: str | None) -> int:
+    """Write the items to rate as JSONL: fill in `rating`, then import it."""
     from evalq.review import export_items
 
-    with _database() as db:
-        lines = [json_line(one) for one in export_items(db, _find(db, bakeoff) or 0, grader=grader)]
+    with _open_database(context) as db:
+        lines = [json_line(one) for one in export_items(db, _find_bakeoff(db, bakeoff) or 0, grader=grader)]
     if output is None:
         sys.stdout.writelines(lines)
     else:
-        _write(output, lines)
-    click.echo(f"{len(lines)} items to rate", err=True)
-    click.echo(f"next  evalq review import {output or 'FILE.jsonl'}", err=True)
+        _write_new(output, lines)
+    note(f"{len(lines)} items to rate")
+    suggest(f"evalq review import {output or 'FILE.jsonl'}")
     return 0
 
 
@@ -151,89 +168,91 @@ def export_command(bakeoff: str, output: Path | None, grader: str | None) -> int
 @click.argument("file", type=_FILE)
 @_reviewer
 @_as_json
-def import_command(file: Path, reviewer: str | None, as_json: bool) -> int:
+@pass_context
+def import_command(context: Context, file: Path, reviewer: str | None, as_json: bool) -> int:
     """Store the ratings of a JSONL file: all of them, or none when one is wrong.
 
-    --reviewer is who rated where a line names nobody.
+    --reviewer is the rater of lines that name none.
     """
     from dataclasses import asdict
 
     from evalq.review import import_ratings
 
-    with _database() as db:
-        found = import_ratings(db, file, reviewer=_name(reviewer))
+    with _open_database(context) as db:
+        found = import_ratings(db, file, reviewer=_read_reviewer(context, reviewer))
     if as_json:
-        click.echo(json_text({"schema": "evalq.ratings/1", **asdict(found)}))
+        print_json({"schema": "evalq.ratings/1", **asdict(found)})
     else:
         click.echo(
             f"{found.stored} ratings stored, {found.n_empty} left open; items decided: {found.decided}, "
             f"pending: {found.pending}, disputed: {found.disputed}"
         )
-    click.echo(f"next  evalq review status {found.bakeoff_ids[0]}", err=True)
+    suggest(f"evalq review status {found.bakeoff_ids[0]}")
     return 0
 
 
 @review.command("serve")
 @click.option("--port", type=click.IntRange(0, 65535), default=8410, show_default=True, help="0: any.")
 @click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--allow-host", "hosts", multiple=True, help="A further name it may be called by.")
-@click.option("--no-auth", is_flag=True, help="Ask for no token; on loopback only.")
-def serve_command(port: int, address: str, hosts: Sequence[str], no_auth: bool) -> int:
-    """Serve review as a JSON API until Ctrl-C. EVALQ_REVIEW_TOKEN sets the token; else one is made up.
+@click.option("--allow-host", "hosts", multiple=True, help="A further host name of this server.")
+@click.option("--no-auth", is_flag=True, help="Require no token; on loopback only.")
+@pass_context
+def serve_command(context: Context, port: int, address: str, hosts: Sequence[str], no_auth: bool) -> int:
+    """Serve review as a JSON API until Ctrl-C. EVALQ_REVIEW_TOKEN sets the token; default: a random one.
 
     GET /api/reviews/next?reviewer=, POST and DELETE /api/reviews/ITEM, GET /api/reviews/status.
     """
-    # By name, like the commands themselves: pages and command line do not depend on each other.
+    # Imported by name, like the commands: web and command line do not depend on each other.
     server_module = import_module("evalq.web.server")
-    with _database() as db, server_module.listen(address, port) as endpoint:
-        token = None if no_auth else os.environ.get("EVALQ_REVIEW_TOKEN")
+    with _open_database(context) as db, server_module.listen(address, port) as endpoint:
+        token = None if no_auth else context.environ.get("EVALQ_REVIEW_TOKEN")
         server = endpoint.app(db, token=token, hosts=hosts, no_auth=no_auth)
-        click.echo(f"serving reviews on {endpoint.url} (Ctrl-C stops it)", err=True)
+        note(f"serving reviews on {endpoint.url} (Ctrl-C stops it)")
         if server.is_new_token:
-            click.echo(f"token: {server.token}", err=True)
+            note(f"token: {server.token}")
         header = "" if server.token is None else ' -H "Authorization: Bearer TOKEN"'
-        click.echo(f"next  curl{header} '{endpoint.url}/api/reviews/next?reviewer=NAME'", err=True)
+        suggest(f"curl{header} '{endpoint.url}/api/reviews/next?reviewer=NAME'")
         server_module.serve(server, endpoint)
     return 0
 
 
 @contextmanager
-def _database() -> "Iterator[Database]":
-    from evalq.engines.session import open_session
-
-    with open_session(load_settings(Path.cwd(), os.environ)) as session:
+def _open_database(context: Context) -> "Iterator[Database]":
+    with context.open_session() as session:
         yield session.db
 
 
-def _name(given: str | None) -> str:
+def _read_reviewer(context: Context, given: str | None) -> str:
     from evalq.review.items import reviewer_name
 
-    return reviewer_name(given, os.environ)
+    return reviewer_name(given, context.environ)
 
 
-def _find(db: "Database", bakeoff: str | None) -> int | None:
+def _find_bakeoff(db: "Database", bakeoff: str | None) -> int | None:
     from evalq.store import bakeoffs
 
     return bakeoffs.find(db, bakeoff) if bakeoff else None
 
 
-def _said(rating: Sequence[str], criteria: Sequence[str]) -> Any:
+def _parse_rating(rating: Sequence[str], criteria: Sequence[str]) -> str | dict[str, str]:
     """The rating as typed: one text, or numbers by criterion."""
     if bool(rating) == bool(criteria):
         remedy = "write RATING, or --criterion NAME=N for each criterion"
         raise InputError(Problem("two ratings" if rating else "no rating", remedy))
     if rating:
         return " ".join(rating)
-    parts = [text.rpartition("=") for text in criteria]
-    if wrong := [text for text, (name, sign, _) in zip(criteria, parts, strict=True) if not (name and sign)]:
-        raise InputError(Problem(f"--criterion {wrong[0]!r}", "write NAME=N, such as --criterion 1=4"))
-    names = [name.strip() for name, _, _ in parts]
-    if len(set(names)) < len(names):
-        raise InputError(Problem("one criterion twice", "name each once"))
-    return {name.strip(): number for name, _, number in parts}
+    numbers: dict[str, str] = {}
+    for text in criteria:
+        name, sign, number = text.rpartition("=")
+        if not (name and sign):
+            raise InputError(Problem(f"--criterion {text!r}", "write NAME=N, such as --criterion 1=4"))
+        if name.strip() in numbers:
+            raise InputError(Problem("one criterion twice", "name each once"))
+        numbers[name.strip()] = number
+    return numbers
 
 
-def _converse(db: "Database", scope: "Scope") -> int:
+def _review_in_turn(db: "Database", scope: "Scope") -> int:
     from evalq.cli.review_session import Conversation
 
     def ask(question: str) -> str:
@@ -242,26 +261,26 @@ def _converse(db: "Database", scope: "Scope") -> int:
     conversation = Conversation(db, scope, ask, click.echo)
     try:
         conversation.run()
-    except click.Abort:  # Ctrl-C or Ctrl-D: everything said so far is stored
+    except click.Abort:  # Ctrl-C or Ctrl-D: every rating so far is stored
         click.echo(err=True)
-    click.echo(f"{conversation.rated} rated", err=True)
-    click.echo(f"next  evalq review status {scope.bakeoff_id or 'last'}", err=True)
+    note(f"{conversation.rated} rated")
+    suggest(f"evalq review status {scope.bakeoff_id or 'last'}")
     return 0
 
 
-def _show(offer: "Offer", scope: "Scope") -> None:
+def _print_offer(offer: "Offer", scope: "Scope") -> None:
     from evalq.review.files import item_text
 
     if offer.item is None:
-        click.echo(f"nothing is left for {scope.reviewer}", err=True)
-        click.echo(f"next  evalq review status {scope.bakeoff_id or 'last'}", err=True)
+        note(f"nothing is left for {scope.reviewer}")
+        suggest(f"evalq review status {scope.bakeoff_id or 'last'}")
         return
     click.echo(item_text(offer.item, offer))
     flag = " --adjudicate" if scope.adjudicates else ""
-    click.echo(f"next  evalq review rate {offer.item.item} RATING{flag}", err=True)
+    suggest(f"evalq review rate {offer.item.item} RATING{flag}")
 
 
-def _write(output: Path, lines: Sequence[str]) -> None:
+def _write_new(output: Path, lines: Sequence[str]) -> None:
     try:
         with output.open("x", encoding="utf-8") as file:
             file.writelines(lines)

@@ -1,4 +1,4 @@
-"""The command that runs the provider simulator on loopback."""
+"""The command that runs the provider simulator on this machine: simulator."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalq.cli.context import Context, pass_context
+from evalq.cli.output import note
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -24,40 +26,43 @@ _PRICE = "price: {input: 1, output: 4}"
 @click.option("--config", type=click.Path(path_type=Path), help="Profiles by model, in YAML or JSON.")
 @click.option("--task", "tasks", multiple=True, help="With --eval-set: cases whose answers it knows.")
 @click.option("--eval-set", "evalsets", multiple=True, help="One for each --task, or several for one.")
-def simulator(port: int, config: Path | None, tasks: tuple[str, ...], evalsets: tuple[str, ...]) -> int:
+@pass_context
+def simulator(
+    context: Context, port: int, config: Path | None, tasks: tuple[str, ...], evalsets: tuple[str, ...]
+) -> int:
     """Run a stand-in for OpenAI, Anthropic and Gemini on this machine, until Ctrl-C.
 
-    It speaks their protocols, answers at no cost, fails as told by its config, and keeps a ledger of what a
+    It speaks their protocols, answers at no cost, fails as its config demands, and keeps a ledger of what a
     provider would have billed.
     """
     from evalq.engines.simulator.server import SimulatorServer
-    from evalq.settings import project_root
 
-    settings = _config(config, tasks, evalsets)
-    server = SimulatorServer(settings, port=port, root=project_root(Path.cwd()))
+    settings = _load_config(config, tasks, evalsets)
+    server = SimulatorServer(settings, port=port, root=context.root)
     try:
-        click.echo(_introduction(server.url, settings))
+        click.echo(_introduce(server.url, settings))
         server.run()
     except KeyboardInterrupt:
         ledger = server.provider.ledger.document()
-        click.echo(f"stopped after {ledger['requests']} requests, {ledger['billed']} billed", err=True)
+        note(f"stopped after {ledger['requests']} requests, {ledger['billed']} billed")
     return 0
 
 
-def _config(path: Path | None, tasks: Sequence[str], evalsets: Sequence[str]) -> "SimulatorConfig":
+def _load_config(path: Path | None, tasks: Sequence[str], evalsets: Sequence[str]) -> "SimulatorConfig":
     from evalq.definitions.definition import validate
     from evalq.definitions.files import TASK_SUFFIXES, load_located
     from evalq.engines.simulator.profile import KnownSet, Profile, SimulatorConfig
 
     written = validate(SimulatorConfig, load_located(path, TASK_SUFFIXES)) if path else SimulatorConfig()
-    known = [KnownSet(task=task, eval_set=evalset) for task, evalset in paired(tasks, evalsets)]
-    # Who names cases and no profile wants them answered.
-    profiles = written.profiles or ({"*": Profile(answer="cases")} if known else {})
+    known = [KnownSet(task=task, eval_set=evalset) for task, evalset in pair_sets(tasks, evalsets)]
+    profiles = written.profiles
+    if known and not profiles:  # cases without a profile are there to be answered
+        profiles = {"*": Profile(answer="cases")}
     return SimulatorConfig(profiles=profiles, cases=[*written.cases, *known])
 
 
-def paired(tasks: Sequence[str], evalsets: Sequence[str]) -> list[tuple[str, str]]:
-    """Each task with the evalset in its place; a single task with all of them."""
+def pair_sets(tasks: Sequence[str], evalsets: Sequence[str]) -> list[tuple[str, str]]:
+    """Each task with the evalset at its position; a single task with all of them."""
     if len(tasks) == 1 and evalsets:
         tasks = [tasks[0]] * len(evalsets)
     if len(tasks) != len(evalsets):
@@ -66,8 +71,9 @@ def paired(tasks: Sequence[str], evalsets: Sequence[str]) -> list[tuple[str, str
     return list(zip(tasks, evalsets, strict=True))
 
 
-def _introduction(url: str, settings: "SimulatorConfig") -> str:
-    model = next((name for name in settings.profiles if name != "*"), _MODEL)
+def _introduce(url: str, settings: "SimulatorConfig") -> str:
+    named = [name for name in settings.profiles if name != "*"]
+    model = named[0] if named else _MODEL
     bases = {"openai": f"{url}/v1", "anthropic": url, "google": url}
     judges = [
         f'  {model}-{provider}: {{provider: {provider}, model: "{model}", base_url: "{base}", '

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from evalq.cli.simulator import paired, simulator
+from evalq.cli.simulator import pair_sets, simulator
 from evalq.definitions.yaml_text import load_yaml
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import EvalqError, InputError, Unreachable
@@ -105,8 +105,8 @@ def test_the_command_refuses_a_port_that_is_taken(sim: Simulator) -> None:
 
 
 def test_tasks_and_evalsets_are_paired_by_their_places() -> None:
-    assert paired(["a", "b"], ["x", "y"]) == [("a", "x"), ("b", "y")]
-    assert paired(["a"], ["x", "y"]) == [("a", "x"), ("a", "y")]
-    assert paired([], []) == []
+    assert pair_sets(["a", "b"], ["x", "y"]) == [("a", "x"), ("b", "y")]
+    assert pair_sets(["a"], ["x", "y"]) == [("a", "x"), ("a", "y")]
+    assert pair_sets([], []) == []
     with pytest.raises(InputError):
-        paired(["a", "b"], ["x"])
+        pair_sets(["a", "b"], ["x"])

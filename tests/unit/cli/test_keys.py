@@ -95,7 +95,7 @@ def test_a_variable_that_a_judge_of_the_project_asks_for_is_listed() -> None:
 
 def test_a_key_can_be_unset() -> None:
     run("set", "xai", piped=SECRET)
-    assert run("unset", "xai").stdout == "XAI_API_KEY is forgotten\n"
+    assert run("unset", "xai").stdout == "XAI_API_KEY is removed\n"
     assert keys_file(os.environ).read_text("utf-8") == ""
     again = run("unset", "xai")
     assert (again.exit_code, again.stdout) == (0, f"there was no XAI_API_KEY in {keys_file(os.environ)}\n")

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from evalq.cli.main import run
-from evalq.cli.services import doctor, table_rows
+from evalq.cli.services import doctor, escape_rows
 from evalq.grading.sandbox.availability import EscapeTrial
 from evalq.grading.sandbox.escape_test import ESCAPES, EscapeResult
 
@@ -14,13 +14,13 @@ def finding(*, contained: bool = True, evidence: str = "") -> EscapeResult:
 
 
 def test_a_row_says_what_was_tried_and_what_came_of_it() -> None:
-    (row,) = table_rows(EscapeTrial({1: [finding()], 4: [finding(evidence="returned {}")]}))
+    (row,) = escape_rows(EscapeTrial({1: [finding()], 4: [finding(evidence="returned {}")]}))
     assert row[:2] == ("environment keys", "read the environment of the worker")
     assert row[2:] == ("contained", "7", "contained", "7", "returned {}")
 
 
 def test_an_escape_stands_out_with_its_evidence() -> None:
-    (row,) = table_rows(EscapeTrial({1: [finding(contained=False, evidence="the key")], 4: [finding()]}))
+    (row,) = escape_rows(EscapeTrial({1: [finding(contained=False, evidence="the key")], 4: [finding()]}))
     assert row[2:] == ("ESCAPED", "7", "contained", "7", "the key")
 
 
