@@ -80,26 +80,20 @@ def calibrate(
     majority counts, ties are left out.
     """
     from evalq.review.calibration import CalibrationRequest
-    from evalq.review.labels import load_labels
 
     target = CheckTarget(task, eval_set, grader_model)
     _refuse_contradictions(run_name, labels_file, label_file, target, check_grader=check_grader)
     if task:
         return _show_check(_check(context, None, target, run), as_json=run.as_json)
-    labels = load_labels(labels_file) if labels_file else None
     asked = CalibrationRequest(separate=separate or labels_from is not None, n_next=n_next, seed=seed)
     with context.open_session() as session:
-        calibration = _calibrate(session.db, run_name or "last", labels_from, labels=labels, asked=asked)
+        calibration = _calibrate(session.db, run_name or "last", labels_file, labels_from, asked=asked)
         if label_file:
             _write_template(session.db, calibration, label_file)
     if check_grader:
         check = _check(context, calibration, target, run)
         calibration = replace(calibration, check=check, warnings=(*calibration.warnings, *check.warnings()))
-    if run.as_json:
-        print_json(calibration.to_dict())
-    else:
-        _print(calibration, label_file)
-    return _exit_code(calibration)
+    return _show(calibration, label_file, as_json=run.as_json)
 
 
 def _refuse_contradictions(
@@ -130,10 +124,18 @@ def _refuse_contradictions(
 
 
 def _calibrate(
-    db: "Database", name: str, labels_from: str | None, *, labels: Any, asked: "CalibrationRequest"
+    db: "Database",
+    name: str,
+    labels_file: Path | None,
+    labels_from: str | None,
+    *,
+    asked: "CalibrationRequest",
 ) -> "Calibration":
+    """Store the labels of a file, if any, and calibrate a run by its own labels or another bake-off's."""
     from evalq.review import calibration
+    from evalq.review.labels import load_labels
 
+    labels = load_labels(labels_file) if labels_file else None
     target, judge = calibration.find_target(db, name)
     source = calibration.find_target(db, labels_from)[0] if labels_from else target
     stored = calibration.store_labels(db, source, labels) if labels else calibration.Stored()
@@ -172,6 +174,18 @@ def _check(
         suspect = Suspect(calibration.task, calibration.eval_set, scorer, grader, run.allow_unpriced)
     cap_usd = context.cap_usd(run.max_cost_usd)
     return check_grader(context.settings, context.root, suspect, cap_usd=cap_usd)
+
+
+def _show(calibration: "Calibration", label_file: Path | None, *, as_json: bool) -> int:
+    if as_json:
+        print_json(calibration.to_dict())
+    else:
+        _print(calibration, label_file)
+    # A check that failed has its own exit code; 3 when the labels correct no rate.
+    check_code = _check_exit_code(calibration.check) if calibration.check else 0
+    if check_code:
+        return check_code
+    return 3 if calibration.is_inconclusive else 0
 
 
 def _print(calibration: "Calibration", label_file: Path | None) -> None:
@@ -214,11 +228,3 @@ def _check_exit_code(check: "GraderCheck") -> int:
     if check.state == "capped":
         return 4
     return {True: 0, False: 1, None: 3}[check.ok]
-
-
-def _exit_code(calibration: "Calibration") -> int:
-    """The exit code of a check that failed; else 3 when the labels correct no rate."""
-    check_code = _check_exit_code(calibration.check) if calibration.check else 0
-    if check_code:
-        return check_code
-    return 3 if calibration.is_inconclusive else 0

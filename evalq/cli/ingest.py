@@ -80,23 +80,21 @@ def ingest(
 
     if recall:
         return _show_recall(as_json=run.as_json)
-    if file is None:
-        raise click.UsageError("Missing argument 'FILE'.")
-    if task is None:
-        raise click.UsageError("Missing option '--task'.")
-    if eval_set and cases_file:
-        raise InputError(Problem("--eval-set and -o both name a place for the cases", "give one of them"))
+    if file is None or task is None:
+        raise click.UsageError("Missing argument 'FILE'." if file is None else "Missing option '--task'.")
     inputs, strata = read_pairs(mapping, "--map"), read_pairs(stratum, "--stratum")
     columns = ColumnOptions(inputs, expected, id_column, strata)
-    key = _read_pseudonym_key(context, pseudonym_key_env) if pseudonym_key_env else None
+    key = _read_pseudonym_key(context, pseudonym_key_env)
     wanted = IngestOptions(
         file, task, eval_set, cases_file, columns, append, limit, names_by, run.allow_unpriced, key
     )
     return _ingest(context, wanted, run, yes=yes and not run.dry_run)
 
 
-def _read_pseudonym_key(context: Context, variable: str) -> bytes:
+def _read_pseudonym_key(context: Context, variable: str | None) -> bytes | None:
     """The key of the stand-ins; never given on the command line, which every process can read."""
+    if variable is None:
+        return None
     value = context.environ.get(variable, "")
     if len(value) < 16:
         raise InputError(
@@ -108,6 +106,8 @@ def _read_pseudonym_key(context: Context, variable: str) -> bytes:
 def _ingest(context: Context, wanted: "IngestOptions", run: RunOptions, *, yes: bool) -> int:
     from evalq.cases.ingest import make_cases, names_wanted, read_source, write_cases
 
+    if wanted.eval_set and wanted.output:
+        raise InputError(Problem("--eval-set and -o both name a place for the cases", "give one of them"))
     source = read_source(wanted, context.root)
     rows = source.scrub()
     query, replies = names_wanted(source, rows), None

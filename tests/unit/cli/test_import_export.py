@@ -52,7 +52,7 @@ def test_a_file_is_written_as_a_task_and_a_set(project: Path) -> None:
 def test_what_is_not_carried_over_is_listed_with_its_line(project: Path) -> None:
     result = run("import", "EVAL.yaml", "--task", "sums")
     assert "not carried over: EVAL.yaml:6: code-judge: runs a program of yours" in result.stderr
-    assert "next: evalq bake-off --task sums --eval-set EVAL --judges a,b" in result.stderr
+    assert "next  evalq bake-off --task sums --eval-set EVAL --judges a,b" in result.stderr
 
 
 def test_a_dry_run_writes_nothing(project: Path) -> None:

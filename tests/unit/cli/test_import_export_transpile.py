@@ -52,7 +52,7 @@ def test_the_evals_are_written_beside_the_input() -> None:
     assert files()["evals.json"]["skill_name"] == "sums"
     assert result.stderr.splitlines() == [
         "warning: EVAL.yaml:10: unknown type 'mystery', taken as: looks-odd",
-        "next: evalq transpile EVAL.yaml --run-eval, for the list of queries that run_eval.py takes",
+        "next  evalq transpile EVAL.yaml --run-eval, for the list of queries that run_eval.py takes",
     ]
 
 
