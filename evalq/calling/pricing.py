@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
+_MILLION = Decimal(1_000_000)
+
 # Protocol overhead of a chat request (roles, separators), generous for every provider.
 _OVERHEAD_TOKENS = 64
 # What providers add around a reply schema to explain it to the model.
@@ -24,45 +26,8 @@ _SCHEMA_OVERHEAD_TOKENS = 512
 _THINKING_BESIDE_ANSWER = {"xai": 2, "google": 2}
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _COPIES = ("n", "candidate_count")
-
-
-def input_bound(judge: JudgeConfig, prompt: Prompt) -> int:
-    """No tokenizer makes more tokens than there are UTF-8 bytes; parameters and a schema are read too."""
-    size = len(prompt.system.encode()) + len(prompt.user.encode()) + _OVERHEAD_TOKENS
-    size += sum(len(turn.text.encode()) + _OVERHEAD_TOKENS for turn in prompt.turns)
-    if prompt.reply_schema is not None:
-        size += _json_bytes(prompt.reply_schema) + _SCHEMA_OVERHEAD_TOKENS
-    if isinstance(judge, ModelJudge) and judge.params:
-        size += _json_bytes(judge.params)
-    return size
-
-
-def output_bound(judge: JudgeConfig, prompt: Prompt) -> int:
-    """The limit we send or the judge's parameters send over it, for every copy, with its thinking."""
-    if not isinstance(judge, ModelJudge):
-        return prompt.max_tokens
-    limit = max(prompt.max_tokens, *(_number(judge, name) for name in _OUTPUT_LIMITS))
-    copies = max(1, *(_number(judge, name) for name in _COPIES))
-    return limit * copies * _thinking_factor(judge.provider, judge.model)
-
-
-def may_write_cache(judge: JudgeConfig) -> bool:
-    """Anthropic writes its prompt cache only when asked to; others decide for themselves."""
-    return judge.provider != "anthropic" or "cache_control" in judge.params
-
-
-def _thinking_factor(provider: str, model: str) -> int:
-    return 1 if "non-reasoning" in model else _THINKING_BESIDE_ANSWER.get(provider, 1)
-
-
-def _number(judge: ModelJudge, name: str) -> int:
-    value = judge.params.get(name)
-    return value if type(value) is int else 0
-
-
-def _json_bytes(value: object) -> int:
-    return len(json.dumps(value, default=str, ensure_ascii=False).encode())
-
+# The length of an answer when estimating; the worst case uses max_tokens.
+_USUAL_OUTPUT_TOKENS = 200
 
 # xAI states what it billed in ticks of 1e-10 dollars.
 _TICKS_FIELD = "cost_in_usd_ticks"
@@ -74,6 +39,94 @@ _WRITTEN = (
     ("input_tokens_details", "cache_write_tokens"),
 )
 _WRITTEN_1H = ("cache_creation", "ephemeral_1h_input_tokens")
+
+_TABLE_NAMES = {"xai": "x-ai"}
+# OpenRouter's prices are collected day by day, so its newest start is the table's age; the starts of
+# others may be announcements and lie ahead.
+_DAILY = "openrouter"
+_USUAL_TIERS = ("auto", "default", "standard", "standard_only")
+# Parameters that change a request's price in a way the table does not know.
+_REPRICING = ("speed", "inference_geo")
+
+
+def price_of(judge: JudgeConfig) -> Price | None:
+    """Dollars per million tokens of a request of ordinary size; None for a judge without a price."""
+    rates = _rates_of_judge(judge)
+    if rates is None:
+        return None
+    return Price(input=rates.input.base, output=rates.output.base)
+
+
+def is_priced(judge: JudgeConfig) -> bool:
+    """Whether a cap can hold for this judge."""
+    return _rates_of_judge(judge) is not None
+
+
+def prices_as_of() -> str | None:
+    """The day of the price table, ISO; prices in evalq.yaml are as new as their file."""
+    day = _table_date()
+    return day.isoformat() if day else None
+
+
+def cost_usd(judge: JudgeConfig, usage: Usage) -> Decimal:
+    """The dollars of one call: as the provider states them if it does, else by its tokens."""
+    rates = _rates_of_judge(judge)
+    if rates is None:
+        return Decimal(0)
+    stated = _stated_usd(judge, usage)
+    return rates.dollars(_split_usage(usage)) if stated is None else stated
+
+
+def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
+    """The most one call can cost: every byte a token, the whole answer used, the dearest tier in reach."""
+    rates = _rates_of_judge(judge) or _FREE
+    size = _input_bound(judge, prompt)
+    per_input = rates.highest_input(size, with_writes=_may_write_cache(judge))
+    return (per_input * size + rates.output.highest(size) * _output_bound(judge, prompt)) / _MILLION
+
+
+def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
+    """What one call will probably cost: about four characters a token, an answer of usual length."""
+    rates = _rates_of_judge(judge) or _FREE
+    size = (len(prompt.system) + sum(len(turn.text) for turn in prompt.turns) + len(prompt.user)) // 4
+    answer = min(prompt.max_tokens // 5, _USUAL_OUTPUT_TOKENS)
+    return (rates.input.at(size) * size + rates.output.at(size) * answer) / _MILLION
+
+
+def _input_bound(judge: JudgeConfig, prompt: Prompt) -> int:
+    """No tokenizer makes more tokens than there are UTF-8 bytes; parameters and a schema are read too."""
+    size = len(prompt.system.encode()) + len(prompt.user.encode()) + _OVERHEAD_TOKENS
+    size += sum(len(turn.text.encode()) + _OVERHEAD_TOKENS for turn in prompt.turns)
+    if prompt.reply_schema is not None:
+        size += _json_bytes(prompt.reply_schema) + _SCHEMA_OVERHEAD_TOKENS
+    if isinstance(judge, ModelJudge) and judge.params:
+        size += _json_bytes(judge.params)
+    return size
+
+
+def _output_bound(judge: JudgeConfig, prompt: Prompt) -> int:
+    """Our output limit or the one among the judge's parameters, for every copy, with its thinking."""
+    if not isinstance(judge, ModelJudge):
+        return prompt.max_tokens
+    limit = max(prompt.max_tokens, *(_int_param(judge, name) for name in _OUTPUT_LIMITS))
+    copies = max(1, *(_int_param(judge, name) for name in _COPIES))
+    if "non-reasoning" in judge.model:
+        return limit * copies
+    return limit * copies * _THINKING_BESIDE_ANSWER.get(judge.provider, 1)
+
+
+def _may_write_cache(judge: JudgeConfig) -> bool:
+    """Anthropic writes its prompt cache only when asked to; others decide for themselves."""
+    return judge.provider != "anthropic" or "cache_control" in judge.params
+
+
+def _int_param(judge: ModelJudge, name: str) -> int:
+    value = judge.params.get(name)
+    return value if type(value) is int else 0
+
+
+def _json_bytes(value: object) -> int:
+    return len(json.dumps(value, default=str, ensure_ascii=False).encode())
 
 
 @dataclass(frozen=True)
@@ -88,40 +141,40 @@ class TokenCounts:
 
     @property
     def all_input(self) -> int:
-        """The size of the request, by which tiers go."""
+        """The size of the request, which decides the tier."""
         return self.input + self.cached + self.written + self.written_1h
 
 
-def split_usage(usage: Usage) -> TokenCounts:
-    """Split a usage; its input includes what was cached, its output what was thought."""
+def _split_usage(usage: Usage) -> TokenCounts:
+    """Split a usage; its input includes cached tokens, its output includes thinking."""
     cached = min(usage.cached_input_tokens, usage.input_tokens)
-    written = min(max(_count(usage.raw, path) for path in _WRITTEN), usage.input_tokens - cached)
-    written_1h = min(_count(usage.raw, _WRITTEN_1H), written)
+    written = min(max(_read_count(usage.raw, path) for path in _WRITTEN), usage.input_tokens - cached)
+    written_1h = min(_read_count(usage.raw, _WRITTEN_1H), written)
     plain = usage.input_tokens - cached - written
     return TokenCounts(plain, cached, written - written_1h, written_1h, usage.output_tokens)
 
 
-def stated_usd(judge: JudgeConfig, usage: Usage) -> Decimal | None:
-    """The dollars in the provider's own account of the call, if it gives them; a price of one's own wins."""
+def _stated_usd(judge: JudgeConfig, usage: Usage) -> Decimal | None:
+    """The dollars xAI itself states, if it does; a price in the judge's definition wins over them."""
     ticks = usage.raw.get(_TICKS_FIELD)
     if judge.provider != "xai" or judge.price is not None or type(ticks) is not int or ticks < 0:
         return None
     return ticks / _TICKS_PER_DOLLAR
 
 
-def _count(raw: Mapping[str, Any], path: tuple[str, ...]) -> int:
+def _read_count(raw: Mapping[str, Any], path: tuple[str, ...]) -> int:
     value: Any = raw
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if type(value) is int and value > 0 else 0
 
 
-MILLION = Decimal(1_000_000)
-
-
 @dataclass(frozen=True)
 class TieredRate:
-    """A base, and what every token costs once the request's input exceeds a start; starts ascend."""
+    """Dollars per million tokens: a base, and dearer tiers once the request's input exceeds a start.
+
+    Starts ascend.
+    """
 
     base: Decimal
     tiers: tuple[tuple[int, Decimal], ...] = ()
@@ -158,7 +211,7 @@ class ModelRates:
             + self.written.at(size) * tokens.written
             + self.written_1h.at(size) * tokens.written_1h
             + self.output.at(size) * tokens.output
-        ) / MILLION
+        ) / _MILLION
 
     def highest_input(self, size: int, *, with_writes: bool) -> Decimal:
         """The most an input token can cost in a request of at most this size."""
@@ -166,141 +219,91 @@ class ModelRates:
         return max(rate.highest(size) for rate in kinds)
 
 
-def flat_rates(price: Price) -> ModelRates:
+def _flat_rates(price: Price) -> ModelRates:
     """One price for all input and one for all output."""
     every_input = TieredRate(price.input)
     return ModelRates(every_input, TieredRate(price.output), every_input, every_input, every_input)
 
 
-_TABLE_NAMES = {"xai": "x-ai"}
-# OpenRouter's prices are collected day by day, so its newest start is the table's age; the starts of
-# others may be announcements and lie ahead.
-_DAILY = "openrouter"
+_FREE = _flat_rates(Price(input=Decimal(0), output=Decimal(0)))
+
+
+def _rates_of_judge(judge: JudgeConfig) -> ModelRates | None:
+    """The judge's own price, else the table's; a judge that is not a provider's model is free by default."""
+    if judge.price is not None:
+        return _flat_rates(judge.price)
+    if not isinstance(judge, ModelJudge):
+        return _FREE
+    tier = judge.params.get("service_tier") or ""
+    # A private server may serve a model of a well-known name at any price.
+    if judge.base_url or not isinstance(tier, str) or any(name in judge.params for name in _REPRICING):
+        return None
+    if tier in _USUAL_TIERS:
+        tier = ""
+    return rates_of(judge.provider, judge.model, tier, datetime.now(UTC).date())
 
 
 @lru_cache(maxsize=1024)
 def rates_of(provider: str, model: str, tier: str, day: date) -> ModelRates | None:
-    """A model's rates on a day, in a service tier ("" is the usual one); None when the table has none."""
+    """A model's rates on a day, in a service tier ("" is the usual one); None if the table has none."""
     name = _TABLE_NAMES.get(provider, provider)
     try:
         _, info = _table().find_provider_model(model, None, name, None)
     except LookupError:
         return None
     at = datetime.combine(day, time(12), UTC)
-    if tier and not _is_priced_in(info, tier, at):
+    if not tier:
+        return _rates_of_row(info.get_prices(at, None))
+    if not _is_priced_in(info, tier, at):
         return None
-    return _rates_of_row(info.get_prices(at, {"service_tier": tier} if tier else None))
+    return _rates_of_row(info.get_prices(at, {"service_tier": tier}))
+
+
+def _is_priced_in(info: "ModelInfo", tier: str, at: datetime) -> bool:
+    for variant in info.price_variants or ():
+        is_active = variant.constraint is None or variant.constraint.active(at)
+        if is_active and variant.when == {"service_tier": tier}:
+            return True
+    return False
+
+
+def _rates_of_row(price: "ModelPrice") -> ModelRates | None:
+    """The kinds of tokens we count; a kind without its own price costs what the kind it is part of costs."""
+    every_input, output = _read_rate(price.input_mtok), _read_rate(price.output_mtok)
+    if every_input is None or output is None:
+        return None
+    written = _read_rate(price.cache_write_mtok) or every_input
+    written_1h = _read_rate(price.cache_write_1h_mtok) or written
+    cached = _read_rate(price.cache_read_mtok) or every_input
+    return ModelRates(every_input, output, cached, written, written_1h)
+
+
+def _read_rate(price: "Decimal | TieredPrices | None") -> TieredRate | None:
+    if price is None:
+        return None
+    if isinstance(price, Decimal):
+        return TieredRate(price)
+    return TieredRate(price.base, tuple((tier.start, tier.price) for tier in price.tiers))
 
 
 @cache
-def table_date() -> date | None:
+def _table_date() -> date | None:
     """The newest day on which the table saw a price change."""
     from genai_prices.types import StartDateConstraint
 
-    conditions = (
-        condition.constraint
-        for provider in _table().providers
-        if provider.id == _DAILY
-        for model in provider.models
-        if isinstance(model.prices, list)
-        for condition in model.prices
-    )
-    days = (limit.start_date for limit in conditions if isinstance(limit, StartDateConstraint))
+    days: list[date] = []
+    for provider in _table().providers:
+        for model in provider.models if provider.id == _DAILY else ():
+            for condition in model.prices if isinstance(model.prices, list) else ():
+                if isinstance(condition.constraint, StartDateConstraint):
+                    days.append(condition.constraint.start_date)
     return max(days, default=None)
 
 
 @cache
 def _table() -> "DataSnapshot":
-    """The table as installed, whatever else in this process may have loaded over it."""
+    """The table as installed, whatever else in this process may have replaced it by a newer download."""
     from genai_prices.data import providers
     from genai_prices.data_snapshot import DataSnapshot
 
     return DataSnapshot(providers=providers, from_auto_update=False)
-
-
-def _is_priced_in(info: "ModelInfo", tier: str, at: datetime) -> bool:
-    return any(
-        variant.when == {"service_tier": tier}
-        and (variant.constraint is None or variant.constraint.active(at))
-        for variant in info.price_variants or ()
-    )
-
-
-def _rates_of_row(price: "ModelPrice") -> ModelRates | None:
-    """The kinds of tokens we count; a kind without its own price costs what the kind it is part of costs."""
-    every_input, output = _rate(price.input_mtok), _rate(price.output_mtok)
-    if every_input is None or output is None:
-        return None
-    written = _rate(price.cache_write_mtok) or every_input
-    cached = _rate(price.cache_read_mtok) or every_input
-    return ModelRates(every_input, output, cached, written, _rate(price.cache_write_1h_mtok) or written)
-
-
-def _rate(price: "Decimal | TieredPrices | None") -> TieredRate | None:
-    if price is None or isinstance(price, Decimal):
-        return None if price is None else TieredRate(price)
-    return TieredRate(price.base, tuple((tier.start, tier.price) for tier in price.tiers))
-
-
-_FREE = flat_rates(Price(input=Decimal(0), output=Decimal(0)))
-# What an answer is taken to be long when estimating; the worst case uses max_tokens.
-_USUAL_OUTPUT_TOKENS = 200
-_USUAL_TIERS = ("auto", "default", "standard", "standard_only")
-# What a request may ask for that changes its price in a way the table does not know.
-_REPRICING = ("speed", "inference_geo")
-
-
-def price_of(judge: JudgeConfig) -> Price | None:
-    """Dollars per million tokens of a request of ordinary size; None when nobody told us."""
-    rates = _rates(judge)
-    return Price(input=rates.input.base, output=rates.output.base) if rates else None
-
-
-def is_priced(judge: JudgeConfig) -> bool:
-    """A cap can hold only for judges of which this is true."""
-    return _rates(judge) is not None
-
-
-def prices_as_of() -> str | None:
-    """The day of the price table, ISO; prices of evalq.yaml are as new as their file."""
-    day = table_date()
-    return day.isoformat() if day else None
-
-
-def cost_usd(judge: JudgeConfig, usage: Usage) -> Decimal:
-    """The dollars of one call: the provider's own statement where it makes one, else its tokens' price."""
-    rates = _rates(judge)
-    if rates is None:
-        return Decimal(0)
-    stated = stated_usd(judge, usage)
-    return rates.dollars(split_usage(usage)) if stated is None else stated
-
-
-def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
-    """The most one call can cost: every byte a token, the whole answer used, the dearest tier in reach."""
-    rates = _rates(judge) or _FREE
-    size = input_bound(judge, prompt)
-    per_input = rates.highest_input(size, with_writes=may_write_cache(judge))
-    return (per_input * size + rates.output.highest(size) * output_bound(judge, prompt)) / MILLION
-
-
-def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
-    """What one call will probably cost: about four characters a token, an answer of usual length."""
-    rates = _rates(judge) or _FREE
-    size = (len(prompt.system) + sum(len(turn.text) for turn in prompt.turns) + len(prompt.user)) // 4
-    answer = min(prompt.max_tokens // 5, _USUAL_OUTPUT_TOKENS)
-    return (rates.input.at(size) * size + rates.output.at(size) * answer) / MILLION
-
-
-def _rates(judge: JudgeConfig) -> ModelRates | None:
-    """The judge's own price over the table's; what is no provider's model costs nothing unless priced."""
-    if judge.price is not None:
-        return flat_rates(judge.price)
-    if not isinstance(judge, ModelJudge):
-        return _FREE
-    tier = judge.params.get("service_tier") or ""
-    # A server of someone's own may serve a model of a well-known name at any price.
-    if judge.base_url or not isinstance(tier, str) or any(name in judge.params for name in _REPRICING):
-        return None
-    today = datetime.now(UTC).date()
-    return rates_of(judge.provider, judge.model, "" if tier in _USUAL_TIERS else tier, today)
