@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -35,10 +35,153 @@ if TYPE_CHECKING:
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
-"""Headers that say where a request goes and how long it is: not for a case to write."""
+"""Headers that say where a request goes and how long it is: a case must not set them."""
 
 _UNKEPT = frozenset({"set-cookie", "date", "server", "connection", "keep-alive", "content-length"})
 _SHORTEST_SECRET = 4
+
+# The part of a path from which it may find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`
+_MANY = re.compile(r"\[[^\]]*[*:,?]|\.\*|\.\.")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
+
+
+class HttpAdapter:
+    """Sends one request per call. A path that can find many values has their list as its answer."""
+
+    def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
+        self._judge = judge
+        self._headers, secrets = _read_headers(judge, environ)
+        self._exchange: Exchange | None = None
+        if judge.exchange:
+            self._exchange = Exchange(judge, environ)
+            secrets += self._exchange.secrets
+        variables = (*judge.headers_env.values(), *judge.variables_env.values())
+        names = [name for name in (judge.key_name, *variables) if name]
+        self._party = Party(judge.name, " or ".join(names) or None, secrets)
+        self._finds_many = bool(_MANY.search(judge.answer))
+        self._path = _parse_path(judge, judge.answer)
+        self._parent = _parse_path(judge, _MANY.split(judge.answer)[0] or "$")
+        self._tools = _parse_path(judge, judge.tool_calls) if judge.tool_calls else None
+        _check_templates(judge, judge.body)
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """One request."""
+        with FaultsOf(self._party, prompt) as call:
+            request = self._build_request(prompt)
+            started = time.perf_counter()
+            response = client.send(request)
+            latency_ms = elapsed_ms(started)
+            if self._exchange:
+                text = self._exchange.answer(response)
+                return Completion("answered", text, latency_ms=latency_ms, model=self._judge.model)
+            if not response.is_success:
+                raise fault_of_response(response, self._party, prompt)
+            call.request_id = request_id(response.headers)
+            state, text = self._read_answer(response)
+            calls = self._read_tool_calls(response)
+            return Completion(
+                state_with_tools(state, calls),
+                text,
+                latency_ms=latency_ms,
+                model=self._judge.model,
+                request_id=call.request_id,
+                tool_calls=calls,
+            )
+
+    def _read_tool_calls(self, response: httpx2.Response) -> tuple[ToolCall, ...]:
+        if self._tools is None:
+            return ()
+        found = [match.value for match in self._tools.find(read_json(response.content))]
+        if len(found) == 1 and isinstance(found[0], list):
+            found = found[0]
+        return read_tool_calls(found)
+
+    def _build_request(self, prompt: Prompt) -> httpx2.Request:
+        judge, headers = self._judge, {**self._headers, **call_headers(prompt)}
+        if self._exchange:
+            return self._exchange.request(prompt, headers)
+        body = _fill(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
+        content = {"params": body} if judge.method == "GET" else {"json": body}
+        return client.build_request(
+            judge.method, judge.url, **content, headers=headers, timeout=judge.deadline_s
+        )
+
+    def _read_answer(self, response: httpx2.Response) -> tuple[CompletionState, str]:
+        """A reply with nothing at the answer's path is malformed, not empty."""
+        reply = read_json(response.content)
+        found = [match.value for match in self._path.find(reply)]
+        if not found and not (self._finds_many and self._parent.find(reply)):
+            return "malformed", response.text
+        answer = found if self._finds_many else found[0]
+        if answer is None:
+            return "empty", ""
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        return ("answered", text) if text.strip() else ("empty", "")
+
+
+def _read_headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The headers of every request, and the secrets among their values."""
+    key = read_key(judge, environ)
+    secret = {
+        name: read_variable(of, environ, wanted_by=judge.name) for name, of in judge.headers_env.items()
+    }
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers |= {name.lower(): value for name, value in (judge.headers | secret).items()}
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+            raise ProviderFault("fatal", f"{judge.name}: the header {name!r} cannot be sent as it is written")
+    return headers, tuple(value for value in (key, *secret.values()) if value)
+
+
+def _parse_path(judge: HttpJudge, path: str) -> "JSONPath":
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.parser import parse
+
+    try:
+        return parse(path)
+    except JSONPathError:
+        message = f"{judge.name}: {path!r} is not a JSONPath; write one such as $.choices[0].text"
+        raise ProviderFault("fatal", message) from None
+
+
+def _check_templates(judge: HttpJudge, body: Any) -> None:
+    if judge.method == "GET" and not isinstance(body, dict):
+        raise ProviderFault("fatal", f"{judge.name}: the body of a GET is its query; write names and values")
+    try:
+        for text in _strings_in(body):
+            check_template(text)
+    except ValueError as exc:
+        raise ProviderFault("fatal", f"{judge.name}: in its body, {exc}") from None
+
+
+def _strings_in(body: Any) -> Iterator[str]:
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, dict):
+        for item in body.values():
+            yield from _strings_in(item)
+    elif isinstance(body, list):
+        for item in body:
+            yield from _strings_in(item)
+
+
+def _fill(body: Any, values: Mapping[str, Any]) -> Any:
+    """The body with every string in it filled in; the names of its members stay."""
+    if isinstance(body, str):
+        return _render(body, values)
+    if isinstance(body, dict):
+        return {name: _fill(item, values) for name, item in body.items()}
+    if isinstance(body, list):
+        return [_fill(item, values) for item in body]
+    return body
+
+
+def _render(template: str, values: Mapping[str, Any]) -> str:
+    try:
+        return render(template, values)
+    except KeyError as exc:
+        message = f"the body asks for {{{exc.args[0]}}}, which this case does not have among its inputs"
+        raise ProviderFault("permanent", message) from None
 
 
 class Exchange:
@@ -55,7 +198,7 @@ class Exchange:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no message may say."""
+        """Values that no message may contain."""
         return tuple(self._values.values())
 
     def request(self, prompt: Prompt, headers: Mapping[str, str]) -> httpx2.Request:
@@ -68,28 +211,25 @@ class Exchange:
         if method not in _METHODS:
             raise ProviderFault("permanent", f"a request cannot be {method[:20]!r}")
         body = fill_placeholders(written.get("body"), self._values)
-        content = body if isinstance(body, str) else None
         return client.build_request(
             method,
-            self._url(written),
-            json=None if body is None or content is not None else body,
-            content=content,
-            headers={**headers, **self._headers(written)},
+            self._build_url(written),
+            **({"content": body} if isinstance(body, str) else {"json": body}),
+            headers={**headers, **self._build_headers(written)},
             timeout=self._judge.deadline_s,
         )
 
     def answer(self, response: httpx2.Response) -> str:
-        """The response as JSON; a value that fills a placeholder stands there as that placeholder."""
-        headers = {
-            name.lower(): self._hidden(value)
-            for name, value in response.headers.items()
-            if name.lower() not in _UNKEPT
-        }
-        text = self._hidden(response.text)
-        whole = {"status": response.status_code, "headers": headers, "body": _read(text)}
+        """The response as JSON; secret values are replaced by the placeholders they fill."""
+        headers = {}
+        for name, value in response.headers.items():
+            if name.lower() not in _UNKEPT:
+                headers[name.lower()] = self._hide_secrets(value)
+        body = _json_or_text(self._hide_secrets(response.text))
+        whole = {"status": response.status_code, "headers": headers, "body": body}
         return json.dumps(whole, ensure_ascii=False)
 
-    def _url(self, written: Mapping[str, Any]) -> httpx2.URL:
+    def _build_url(self, written: Mapping[str, Any]) -> httpx2.URL:
         quoted = {name: quote(value, safe="") for name, value in self._values.items()}
         path = str(fill_placeholders(written.get("path", "/"), quoted))
         query = fill_placeholders(written.get("query") or {}, self._values)
@@ -99,7 +239,7 @@ class Exchange:
             raise ProviderFault("permanent", f"the path of the request leads away from {self._judge.name}")
         return httpx2.URL(self._judge.url.rstrip("/") + path)
 
-    def _headers(self, written: Mapping[str, Any]) -> dict[str, str]:
+    def _build_headers(self, written: Mapping[str, Any]) -> dict[str, str]:
         found = {}
         for name, value in (written.get("headers") or {}).items():
             text = str(fill_placeholders(value, self._values))
@@ -114,155 +254,18 @@ class Exchange:
             message = f"nothing fills {{{{{missing[0]}}}}} in the request"
             raise ProviderFault("permanent", f"{message}; set {variable_of(missing[0])} and name it")
 
-    def _hidden(self, text: str) -> str:
+    def _hide_secrets(self, text: str) -> str:
         for name, value in self._values.items():
             if len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, f"{{{{{name}}}}}")
         return text
 
 
-def _read(text: str) -> Any:
-    """JSON where it is JSON; null for nothing."""
+def _json_or_text(text: str) -> Any:
+    """The value if the text is JSON, None if it is empty, else the text."""
     if not text:
         return None
     try:
         return read_json(text)
     except (ValueError, RecursionError):
         return text
-
-
-# Where a path begins to find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`
-_MANY = re.compile(r"\[[^\]]*[*:,?]|\.\*|\.\.")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
-
-
-class HttpAdapter:
-    """Sends one request per call. A path that can find many values has their list as its answer."""
-
-    def __init__(self, judge: HttpJudge, environ: Mapping[str, str]) -> None:
-        self._judge = judge
-        self._headers, secrets = _headers(judge, environ)
-        self._exchange = Exchange(judge, environ) if judge.exchange else None
-        secrets += self._exchange.secrets if self._exchange else ()
-        variables = (*judge.headers_env.values(), *judge.variables_env.values())
-        names = [name for name in (judge.key_name, *variables) if name]
-        self._party = Party(judge.name, " or ".join(names) or None, secrets)
-        self._finds_many = bool(_MANY.search(judge.answer))
-        self._path = _parsed(judge, judge.answer)
-        self._parent = _parsed(judge, _MANY.split(judge.answer)[0] or "$")
-        self._tools = _parsed(judge, judge.tool_calls) if judge.tool_calls else None
-        _check_templates(judge, judge.body)
-
-    def complete(self, prompt: Prompt) -> Completion:
-        """One request."""
-        with FaultsOf(self._party, prompt) as call:
-            request = self._request(prompt)
-            started = time.perf_counter()
-            response = client.send(request)
-            latency_ms = elapsed_ms(started)
-            if self._exchange:
-                text = self._exchange.answer(response)
-                return Completion("answered", text, latency_ms=latency_ms, model=self._judge.model)
-            if not response.is_success:
-                raise fault_of_response(response, self._party, prompt)
-            call.request_id = request_id(response.headers)
-            state, text = self._answer(response)
-            calls = self._tool_calls(response)
-            return Completion(
-                state_with_tools(state, calls),
-                text,
-                latency_ms=latency_ms,
-                model=self._judge.model,
-                request_id=call.request_id,
-                tool_calls=calls,
-            )
-
-    def _tool_calls(self, response: httpx2.Response) -> tuple[ToolCall, ...]:
-        if self._tools is None:
-            return ()
-        found = [match.value for match in self._tools.find(read_json(response.content))]
-        return read_tool_calls(found[0] if len(found) == 1 and isinstance(found[0], list) else found)
-
-    def _request(self, prompt: Prompt) -> httpx2.Request:
-        judge = self._judge
-        if self._exchange:
-            return self._exchange.request(prompt, {**self._headers, **call_headers(prompt)})
-        body = _filled(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
-        is_query = judge.method == "GET"
-        return client.build_request(
-            judge.method,
-            judge.url,
-            params=body if is_query else None,
-            json=None if is_query else body,
-            headers={**self._headers, **call_headers(prompt)},
-            timeout=judge.deadline_s,
-        )
-
-    def _answer(self, response: httpx2.Response) -> tuple[CompletionState, str]:
-        """Nothing where the answer should be is another reply than the one agreed on, not an empty one."""
-        reply = read_json(response.content)
-        found = [match.value for match in self._path.find(reply)]
-        if not found and not (self._finds_many and self._parent.find(reply)):
-            return "malformed", response.text
-        answer = found if self._finds_many else found[0]
-        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        return ("empty", "") if answer is None or not text.strip() else ("answered", text)
-
-
-def _headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What every request carries, and which of it is secret."""
-    key = read_key(judge, environ)
-    secret = {
-        name: read_variable(of, environ, wanted_by=judge.name) for name, of in judge.headers_env.items()
-    }
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    headers |= {name.lower(): value for name, value in (judge.headers | secret).items()}
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
-            raise ProviderFault("fatal", f"{judge.name}: the header {name!r} cannot be sent as it is written")
-    return headers, tuple(value for value in (key, *secret.values()) if value)
-
-
-def _parsed(judge: HttpJudge, path: str) -> "JSONPath":
-    from jsonpath_ng.exceptions import JSONPathError
-    from jsonpath_ng.parser import parse
-
-    try:
-        return parse(path)
-    except JSONPathError:
-        message = f"{judge.name}: {path!r} is not a JSONPath; write one such as $.choices[0].text"
-        raise ProviderFault("fatal", message) from None
-
-
-def _check_templates(judge: HttpJudge, body: Any) -> None:
-    if judge.method == "GET" and not isinstance(body, dict):
-        raise ProviderFault("fatal", f"{judge.name}: the body of a GET is its query; write names and values")
-    try:
-        for text in _texts(body):
-            check_template(text)
-    except ValueError as exc:
-        raise ProviderFault("fatal", f"{judge.name}: in its body, {exc}") from None
-
-
-def _texts(body: Any) -> list[str]:
-    if isinstance(body, str):
-        return [body]
-    items = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
-    return [text for item in items for text in _texts(item)]
-
-
-def _filled(body: Any, values: Mapping[str, Any]) -> Any:
-    """The body with every string in it filled in; the names of its members stay."""
-    if isinstance(body, str):
-        return _rendered(body, values)
-    if isinstance(body, dict):
-        return {name: _filled(item, values) for name, item in body.items()}
-    return [_filled(item, values) for item in body] if isinstance(body, list) else body
-
-
-def _rendered(template: str, values: Mapping[str, Any]) -> str:
-    try:
-        return render(template, values)
-    except KeyError as exc:
-        message = f"the body asks for {{{exc.args[0]}}}, which this case does not have among its inputs"
-        raise ProviderFault("permanent", message) from None
