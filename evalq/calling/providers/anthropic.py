@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from evalq.calling.providers.faults import FaultsOf, Party, request_id
-from evalq.calling.providers.reading import (
+from evalq.calling.providers.reply_fields import (
     States,
     dict_or_empty,
     elapsed_ms,
@@ -25,7 +25,7 @@ from evalq.calling.providers.reading import (
     storable_usage,
     text_or_json,
 )
-from evalq.calling.providers.requests import anthropic_body, refuse_streaming
+from evalq.calling.providers.request_bodies import anthropic_body, refuse_streaming
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import AnthropicJudge
 from evalq.records import Completion, CompletionState, Prompt, Usage

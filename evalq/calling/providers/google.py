@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from evalq.calling.providers.faults import FaultsOf, Party
-from evalq.calling.providers.reading import (
+from evalq.calling.providers.reply_fields import (
     States,
     dict_or_empty,
     elapsed_ms,
@@ -25,7 +25,7 @@ from evalq.calling.providers.reading import (
     storable_usage,
     text_or_json,
 )
-from evalq.calling.providers.requests import google_config, google_contents
+from evalq.calling.providers.request_bodies import google_config, google_contents
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import GoogleJudge
 from evalq.errors import ProviderFault

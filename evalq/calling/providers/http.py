@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from evalq.calling.providers.faults import FaultsOf, Party, fault_of_response, request_id
-from evalq.calling.providers.reading import (
+from evalq.calling.providers.reply_fields import (
     elapsed_ms,
     read_json,
     read_key,

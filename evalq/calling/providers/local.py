@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from evalq.calling.providers.reading import read_tool_calls
+from evalq.calling.providers.reply_fields import read_tool_calls
 from evalq.definitions.judge import CommandJudge, PythonJudge
 from evalq.errors import ProviderFault
 from evalq.records import Completion, CompletionState, Prompt, ToolCall

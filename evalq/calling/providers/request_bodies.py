@@ -1,4 +1,4 @@
-"""What each provider and model is sent: the name of its output limit, temperature, the form of a reply."""
+"""Builds the body of a request for each provider and model: output limit, temperature, form of the reply."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _NO_TEMPERATURE = {
     "anthropic": _EVERY_MODEL,
     "openai": re.compile(r"(ft:)?(o\d|gpt-([5-9]|\d\d))"),
 }
-# Models from before structured output; a server of the user's own is asked for it by `params` only.
+# Models from before structured output; a private server is asked for it by `params` only.
 _NO_SCHEMA = {
     "anthropic": re.compile(r"claude-([123]|instant|(opus|sonnet)-4-(0|2025))"),
     "openai": re.compile(r"(ft:)?(gpt-3|gpt-4(-|$)|o1-(mini|preview))"),
@@ -30,12 +30,12 @@ def anthropic_body(judge: AnthropicJudge, prompt: Prompt) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": judge.model,
         "max_tokens": prompt.max_tokens,
-        "messages": _messages(prompt),
+        "messages": _build_messages(prompt),
         "system": prompt.system or None,
     }
     if prompt.reply_schema and takes_schema(judge):
         body["output_config"] = {"format": {"type": "json_schema", "schema": dict(prompt.reply_schema)}}
-    return _sent(body, judge.params)
+    return _merge_params(body, judge.params)
 
 
 def openai_body(judge: OpenAIJudge | XaiJudge, prompt: Prompt) -> dict[str, Any]:
@@ -43,14 +43,14 @@ def openai_body(judge: OpenAIJudge | XaiJudge, prompt: Prompt) -> dict[str, Any]
     system = [{"role": "system", "content": prompt.system}] if prompt.system else []
     body: dict[str, Any] = {
         "model": judge.model,
-        "messages": [*system, *_messages(prompt)],
+        "messages": [*system, *_build_messages(prompt)],
         "max_completion_tokens" if is_openai(judge) else "max_tokens": prompt.max_tokens,
         "temperature": prompt.temperature if takes_temperature(judge) else None,
     }
     if prompt.reply_schema and takes_schema(judge):
         schema = {"name": "reply", "strict": True, "schema": dict(prompt.reply_schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return _sent(body, judge.params)
+    return _merge_params(body, judge.params)
 
 
 def google_config(judge: GoogleJudge, prompt: Prompt) -> dict[str, Any]:
@@ -63,44 +63,46 @@ def google_config(judge: GoogleJudge, prompt: Prompt) -> dict[str, Any]:
     if prompt.reply_schema and takes_schema(judge):
         config["response_mime_type"] = "application/json"
         config["response_json_schema"] = dict(prompt.reply_schema)
-    return _sent(config, judge.params)
+    return _merge_params(config, judge.params)
 
 
 def google_contents(prompt: Prompt) -> Any:
     """The conversation as generateContent takes it; a lone question is its text."""
     if not prompt.turns:
         return prompt.user
-    said = [*((turn.role, turn.text) for turn in prompt.turns), ("user", prompt.user)]
-    roles = {"user": "user", "assistant": "model"}
-    return [{"role": roles[role], "parts": [{"text": text}]} for role, text in said]
+    contents = []
+    for turn in prompt.turns:
+        role = "model" if turn.role == "assistant" else "user"
+        contents.append({"role": role, "parts": [{"text": turn.text}]})
+    return [*contents, {"role": "user", "parts": [{"text": prompt.user}]}]
 
 
-def _messages(prompt: Prompt) -> list[dict[str, str]]:
-    """What was said before, then the question, as OpenAI and Anthropic write it."""
-    said = [{"role": turn.role, "content": turn.text} for turn in prompt.turns]
-    return [*said, {"role": "user", "content": prompt.user}]
+def _build_messages(prompt: Prompt) -> list[dict[str, str]]:
+    """The earlier turns, then the question, as OpenAI and Anthropic write them."""
+    turns = [{"role": turn.role, "content": turn.text} for turn in prompt.turns]
+    return [*turns, {"role": "user", "content": prompt.user}]
 
 
 def takes_temperature(judge: ModelJudge) -> bool:
-    """False for models that refuse a temperature, whatever its value."""
+    """Whether the model accepts a temperature at all."""
     return not _matches(_NO_TEMPERATURE, judge)
 
 
 def takes_schema(judge: ModelJudge) -> bool:
-    """True where a reply can be held to a JSON Schema."""
+    """Whether a reply can be constrained by a JSON Schema."""
     is_unknown_server = isinstance(judge, OpenAIJudge) and not is_openai(judge)
     return not is_unknown_server and not _matches(_NO_SCHEMA, judge)
 
 
 def is_openai(judge: OpenAIJudge | XaiJudge) -> bool:
-    """True for OpenAI itself, False for another server that speaks its protocol."""
+    """Whether this is OpenAI itself, not another server that speaks its protocol."""
     if isinstance(judge, XaiJudge):
         return False
     return judge.base_url is None or bool(_OPENAI_HOST.match(judge.base_url))
 
 
 def refuse_streaming(judge: ModelJudge) -> None:
-    """An answer in pieces could not be read: better said at once than after every call."""
+    """Refuse a judge with `stream` at once, not after every call: evalq does not read answers in pieces."""
     if judge.params.get("stream"):
         raise ProviderFault("fatal", f"{judge.name} has stream among its params, which evalq does not read")
 
@@ -110,8 +112,10 @@ def _matches(table: Mapping[str, re.Pattern[str]], judge: ModelJudge) -> bool:
     return pattern is not None and pattern.match(judge.model.rpartition("/")[2]) is not None
 
 
-def _sent(ours: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's parameters win; null leaves one out, and a limit of theirs stands for ours."""
+def _merge_params(ours: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Our fields under the user's parameters; null leaves a field out, and their limit replaces ours."""
+    body = {**ours, **params}
     if not _LIMITS.isdisjoint(params):
-        ours = {name: value for name, value in ours.items() if name not in _LIMITS}
-    return {name: value for name, value in (ours | dict(params)).items() if value is not None}
+        for name in _LIMITS - params.keys():
+            body.pop(name, None)
+    return {name: value for name, value in body.items() if value is not None}

@@ -7,7 +7,7 @@ import pytest
 from evalq.calling.providers.anthropic import read_message
 from evalq.calling.providers.google import read_candidates
 from evalq.calling.providers.openai import read_choices
-from evalq.calling.providers.reading import read_json, read_rate_hints, read_tokens, storable_usage
+from evalq.calling.providers.reply_fields import read_json, read_rate_hints, read_tokens, storable_usage
 from evalq.records import Completion, RateHints
 
 

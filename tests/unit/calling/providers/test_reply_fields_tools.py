@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalq.calling.providers.reading import read_tool_calls, state_with_tools
+from evalq.calling.providers.reply_fields import read_tool_calls, state_with_tools
 from evalq.records import ToolCall
 
 SEARCH = (ToolCall("search", {"q": "x"}),)

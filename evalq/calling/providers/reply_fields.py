@@ -1,4 +1,4 @@
-"""Reading what a provider sent: the state of an answer, its tokens, and the limits its headers name."""
+"""Reads a provider's reply: the state of an answer, its tokens and tool calls, the limits in its headers."""
 
 import json
 import time
@@ -11,20 +11,23 @@ from evalq.records import CompletionState, RateHints, ToolCall
 
 States = Mapping[str, CompletionState]
 
-_MOST_TOKENS = 2**31 - 1
-_LONGEST_NAME = 200
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_MAX_TOKENS = 2**31 - 1
+_MAX_NAME_CHARS = 200
+_MAX_CALLS = 1000
+_ARGUMENTS = ("arguments", "args", "input")
 
 
 def read_json(data: str | bytes) -> Any:
-    """Strict JSON; ValueError for anything else: paid for perhaps, but unreadable."""
-    return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
+    """The value of strict JSON; ValueError for anything else, NaN and Infinity included."""
+    text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+    return _DECODER.decode(text)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_object(data: str | bytes) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def read_list(body: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def join_text(content: object, *, skip: str = "") -> str | None:
-    """The text of a content: a string, or parts of which some have text; None when it is neither.
+    """The text of a message: a string, or the joined texts of its parts; None if it is neither.
 
     Parts marked `skip` are the model's thinking, not its answer.
     """
@@ -55,11 +58,13 @@ def join_text(content: object, *, skip: str = "") -> str | None:
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         return None
     texts = [part["text"] for part in content if "text" in part and not part.get(skip)]
-    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return "".join(texts)
 
 
 def state_of(text: str | None, finish: object, states: States) -> CompletionState:
-    """What became of an answer. Silence is never an answer, whatever the provider calls it."""
+    """The state of an answer. Silence is never an answer, whatever the provider calls it."""
     if text is None:
         return "malformed"
     if isinstance(finish, str) and finish in states:
@@ -68,7 +73,7 @@ def state_of(text: str | None, finish: object, states: States) -> CompletionStat
 
 
 def text_or_json(text: str | None, content: object) -> str:
-    """The text; of a malformed answer what there is of it."""
+    """The text, or for a malformed answer its content as JSON."""
     return json.dumps(content, ensure_ascii=False) if text is None else text
 
 
@@ -78,41 +83,44 @@ def dict_or_empty(value: object) -> dict[str, Any]:
 
 
 def printable_or_none(value: object) -> str | None:
-    """The value if it can stand for a model or a request, in a table or on a screen."""
-    return (
-        value if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable() else None
-    )
+    """The value if it is a short printable string, else None."""
+    if isinstance(value, str) and 0 < len(value) <= _MAX_NAME_CHARS and value.isprintable():
+        return value
+    return None
 
 
 def storable_usage(value: object) -> dict[str, Any]:
-    """A provider's own account of the tokens as it came, less what no database can hold."""
-    return {name: _kept(item) for name, item in dict_or_empty(value).items() if printable_or_none(name)}
+    """A provider's usage object as it came, without strings that no database can hold."""
+    return {name: _storable(item) for name, item in dict_or_empty(value).items() if printable_or_none(name)}
 
 
-def _kept(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return storable_usage(value)
     if isinstance(value, list):
-        return [_kept(item) for item in value]
-    return printable_or_none(value) if isinstance(value, str) else value
+        return [_storable(item) for item in value]
+    if isinstance(value, str):
+        return printable_or_none(value)
+    return value
 
 
 def read_tokens(usage: Mapping[str, Any], *path: str) -> int:
-    """A count in a provider's account; 0 where it is silent or talks nonsense."""
+    """A count in a provider's usage object; 0 if it is missing or not a count."""
     value: object = usage
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
-    return min(max(value, 0), _MOST_TOKENS)
+    return min(max(value, 0), _MAX_TOKENS)
 
 
 def read_rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
-    """The limits a provider's headers name, per minute; None when they name none."""
-    found = {
-        field: int(value) for field, name in names.items() if (value := headers.get(name, "")).isdecimal()
-    }
-    limits = {field: value for field, value in found.items() if value > 0}
+    """The limits per minute in a provider's headers; None if there are none."""
+    limits = {}
+    for field, name in names.items():
+        value = headers.get(name, "")
+        if value.isdecimal() and int(value) > 0:
+            limits[field] = int(value)
     return RateHints(**limits) if limits else None
 
 
@@ -121,33 +129,38 @@ def elapsed_ms(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
 
 
-_ARGUMENTS = ("arguments", "args", "input")
-_MOST_CALLS = 1000
-
-
 def read_tool_calls(found: object) -> tuple[ToolCall, ...]:
-    """The tool calls in a list of them or of parts of an answer; what is none is passed over.
+    """The tool calls among the items of a list; other items are skipped.
 
     OpenAI writes `function: {name, arguments: "…"}`, Anthropic `{type: tool_use, name, input}`, Google
-    `functionCall: {name, args}`, a system of one's own `{name, arguments}` or `{tool, args}`.
+    `functionCall: {name, args}`, other systems `{name, arguments}` or `{tool, args}`.
     """
-    items = found[:_MOST_CALLS] if isinstance(found, list) else []
-    return tuple(call for item in items if (call := _tool_call(dict_or_empty(item))) is not None)
+    if not isinstance(found, list):
+        return ()
+    calls = [_read_tool_call(dict_or_empty(item)) for item in found[:_MAX_CALLS]]
+    return tuple(call for call in calls if call is not None)
 
 
 def state_with_tools(state: CompletionState, calls: tuple[ToolCall, ...]) -> CompletionState:
-    """An answer without words that asks for a tool is an answer."""
+    """The state given its tool calls: a reply without text that asks for a tool is an answer."""
     return "answered" if calls and state == "empty" else state
 
 
-def _tool_call(item: dict[str, Any]) -> ToolCall | None:
-    inner = next((item[key] for key in ("function", "functionCall") if isinstance(item.get(key), dict)), item)
-    name = printable_or_none(inner.get("name") or inner.get("tool"))
-    is_text = inner is item and ("text" in item or item.get("type") not in (None, "tool_use", "function"))
-    return None if name is None or is_text else ToolCall(name, _arguments(inner))
+def _read_tool_call(item: dict[str, Any]) -> ToolCall | None:
+    for wrapper in ("function", "functionCall"):
+        if isinstance(item.get(wrapper), dict):
+            return _named_call(item[wrapper])
+    if "text" in item or item.get("type") not in (None, "tool_use", "function"):
+        return None
+    return _named_call(item)
 
 
-def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
+def _named_call(call: dict[str, Any]) -> ToolCall | None:
+    name = printable_or_none(call.get("name") or call.get("tool"))
+    return None if name is None else ToolCall(name, _read_arguments(call))
+
+
+def _read_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
     written: object = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), {})
     if isinstance(written, str):
         try:
@@ -158,15 +171,17 @@ def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_key(judge: BaseJudge, environ: Mapping[str, str]) -> str | None:
-    """The key, None for a judge that needs none; a fatal fault that names the variable when it is missing."""
-    return read_variable(judge.key_name, environ, wanted_by=judge.name) if judge.key_name else None
+    """A judge's key, None if it needs none; a missing one is a fatal fault that names the variable."""
+    if not judge.key_name:
+        return None
+    return read_variable(judge.key_name, environ, wanted_by=judge.name)
 
 
 def read_variable(name: str, environ: Mapping[str, str], *, wanted_by: str) -> str:
-    """A secret for a header: not blank, and of characters a header can carry."""
+    """A secret for a header; a fatal fault if it is blank or has characters a header cannot carry."""
     value = environ.get(name, "").strip()
     if not value:
         raise ProviderFault("fatal", f"{wanted_by} has no key; set {name}")
     if not (value.isascii() and value.isprintable()):
-        raise ProviderFault("fatal", f"{name} holds characters that no key has; set it anew")
+        raise ProviderFault("fatal", f"{name} holds characters that no key has; set it again")
     return value
