@@ -15,11 +15,10 @@ import psutil
 import psycopg
 import pytest
 from forks import Forked, Forks
+from patience import PATIENCE_S
 
 from evalq.engines import attach, stop_engines
 from evalq.engines.processes import wait_until
-
-PATIENCE_S = 90
 
 SETTINGS = """\
 fleet: {processes: 1, slots: 16}
@@ -153,9 +152,9 @@ class Project:
             return False
         return process.pid != os.getpid() and any(str(self.folder) in word for word in words)
 
-    def is_quiet(self, timeout_s: float = PATIENCE_S) -> bool:
+    def is_quiet(self) -> bool:
         """Wait until nothing of it runs."""
-        return wait_until(lambda: not self.processes(), timeout_s=timeout_s, every_s=0.2)
+        return wait_until(lambda: not self.processes(), timeout_s=PATIENCE_S, every_s=0.2)
 
     def clear(self) -> None:
         """End whatever a failed test has left."""

@@ -42,7 +42,7 @@ name: coding
 system_prompt: Write one Python function.
 user_template: "{ask}"
 graders:
-  - {type: function_output, timeout_per_case: 0.5}
+  - {type: function_output, timeout_per_case: 2}
   - {type: hit_at_k, required: false, weight: 0}
 """
 CASES = [

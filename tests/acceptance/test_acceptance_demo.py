@@ -31,7 +31,7 @@ def demo(new_project: Callable[..., Any]) -> Iterator[Demo]:
     """The demo as it is, run in a folder where nothing has run before; its database, open for questions."""
     project = new_project("display: plain")
     document = project.bake("demo", code=3)
-    project.is_quiet(timeout_s=20)  # the supervisor has let go of everything, and ends
+    project.is_quiet()  # the supervisor has let go of everything, and ends
     lying = [*project.folder.iterdir(), *project.data_dir.glob("users/*"), *project.data_dir.glob("*.json")]
     left = Demo(document, project.processes(), sorted(path.name for path in lying), project)
     with attach(project.data_dir, want=("postgres",)):

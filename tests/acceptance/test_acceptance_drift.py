@@ -8,11 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines import attach
 from evalq.engines.processes import wait_until
-
-PATIENCE_S = 120
 
 # A judge of accuracy 1 is always right: what varies here is what the tests change, not chance.
 SETTINGS = """\

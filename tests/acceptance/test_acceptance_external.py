@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines import attach
 from evalq.engines.processes import wait_until
@@ -118,7 +119,8 @@ def test_beat_has_what_was_lost_brought_back(served_by_hand: Any) -> None:
         beat = served_by_hand.start("beat", "--loglevel", "WARNING")
         state = "SELECT state FROM bakeoffs WHERE id = %s"
         assert wait_until(
-            lambda: connection.execute(state, [bakeoff_id]).fetchall() == [("concluded",)], timeout_s=60
+            lambda: connection.execute(state, [bakeoff_id]).fetchall() == [("concluded",)],
+            timeout_s=PATIENCE_S,
         )
     beat.process.terminate()
     assert beat.end() == 0

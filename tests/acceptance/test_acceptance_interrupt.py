@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines import describe
 from evalq.engines.processes import wait_until
@@ -36,7 +37,7 @@ def test_ctrl_c_stops_spending_and_resume_finishes_without_paying_twice(project:
     assert command.end() == 130
     said = command.stderr.read_text("utf-8")
     assert "every answer paid for is stored" in said
-    assert project.is_quiet(timeout_s=1)
+    assert project.is_quiet()
     paused, *_ = project.bake("runs")
     assert said.rstrip().endswith(f"evalq resume {paused['id']}")
     assert (paused["state"], 0 < paused["done"] < 40) == ("paused", True)
@@ -52,7 +53,7 @@ def test_after_a_kill_everything_goes_away_by_itself_and_resume_finishes(project
     command = started(project)
     command.process.kill()
     assert command.end() == -signal.SIGKILL
-    assert project.is_quiet(timeout_s=60)
+    assert project.is_quiet()
     status = describe(project.data_dir)
     assert status
     assert not status.running
@@ -67,11 +68,11 @@ def test_a_second_ctrl_c_does_not_wait_and_loses_nothing(project: Any) -> None:
     command.interrupt()
     paused = [("paused",)]
     state = "SELECT state FROM bakeoffs ORDER BY id DESC LIMIT 1"
-    assert wait_until(lambda: project.rows(state) == paused, timeout_s=30, every_s=0.2)
+    assert wait_until(lambda: project.rows(state) == paused, timeout_s=PATIENCE_S, every_s=0.2)
     command.interrupt()
     assert command.end() == 130
     assert "Traceback" not in command.stderr.read_text("utf-8")
-    assert project.is_quiet(timeout_s=60)
+    assert project.is_quiet()
     resumed = project.bake("resume", "last")
     assert (resumed["state"], resumed["n_done"]) == ("concluded", 40)
     assert project.rows(TWICE) == []

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from patience import PATIENCE_S
+
 from evalq.engines.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-12", "--judges")
@@ -18,5 +20,7 @@ def test_what_was_lost_while_nobody_watched_is_brought_back(served: Any) -> None
     served.run("cancel", bakeoff_id)
     assert served.rows(LOSE, bakeoff_id) == [(int(bakeoff_id),)]
     state = "SELECT state FROM bakeoffs WHERE id = %s"
-    assert wait_until(lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=60, every_s=0.2)
+    assert wait_until(
+        lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=PATIENCE_S, every_s=0.2
+    )
     assert served.rows("SELECT count(*) FROM outcomes WHERE bakeoff_id = %s", bakeoff_id) == [(240,)]

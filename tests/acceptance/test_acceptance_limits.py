@@ -1,12 +1,13 @@
 """Rate limits by the provider's own clock: two workers under one limit, a closed gate, a slow judge."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import combinations
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines import attach
 from evalq.engines.processes import wait_until
@@ -14,9 +15,7 @@ from evalq.engines.simulator.process import Simulator, running_simulator
 
 RPM = 300
 PER_S, BURST_S = RPM / 60, 1.0
-# A permit is given a moment before its call arrives: by so much may the arrivals be off.
-SKEW_CALLS, SKEW_SHARE = 2, 1.1
-PROFILES = {"closing": {"schedule": ["429:seconds=3", "ok"]}, "shut": {"schedule": ["429:seconds=60", "ok"]}}
+PROFILES = {"closing": {"schedule": ["429:seconds=3", "ok"]}, "shut": {"schedule": ["429:seconds=600", "ok"]}}
 BAKE = ("bake-off", "--task", "capitals", "--display", "plain", "--eval-set")
 
 
@@ -26,7 +25,7 @@ def judges(sim: Simulator) -> dict[str, Any]:
         "limited": {"rpm": RPM},
         "closing": {"concurrency": 1},
         "shut": {"concurrency": 1, "rpm": 600},
-        "slow": {"rpm": 30},
+        "slow": {"rpm": 6},
         "quick": {},
         "brisk": {},
     }
@@ -72,22 +71,25 @@ def gate(fleet: Any, model: str) -> dict[str, Any]:
 def test_a_slow_judge_does_not_hold_the_others_back(fleet: Any, sim: Simulator) -> None:
     command = fleet.start(*BAKE, "dev-40", "--judges", "slow,quick,brisk")
     others = {"quick": 40, "brisk": 40}
-    assert wait_until(lambda: {name: len(arrivals(sim, name)) for name in others} == others, timeout_s=60)
-    calls = [call["model"] for call in sim.calls()]
-    others_end = max(at for at, model in enumerate(calls) if model in others)
-    assert calls[:others_end].count("slow") < 20
+    assert wait_until(
+        lambda: {name: len(arrivals(sim, name)) for name in others} == others, timeout_s=PATIENCE_S
+    )
+    assert len(arrivals(sim, "slow")) < 40
     command.interrupt()
-    assert wait_until(lambda: bool(fleet.bake("runs")[0]["state"] == "paused"), timeout_s=30, every_s=0.2)
+    assert wait_until(
+        lambda: bool(fleet.bake("runs")[0]["state"] == "paused"), timeout_s=PATIENCE_S, every_s=0.2
+    )
     command.interrupt()  # does not wait for the slow one's jobs to notice
     assert command.end() == 130
 
 
 def test_two_workers_share_one_limit_in_every_window(fleet: Any, sim: Simulator) -> None:
+    began = time.monotonic()
     document = fleet.bake(*BAKE, "dev-40", "--judges", "limited")
     assert (document["n_done"], document["calls"]["sent"]) == (40, 40)
-    times = arrivals(sim, "limited")
-    for (first, start), (last, end) in combinations(enumerate(times), 2):
-        assert last - first + 1 <= (end - start + BURST_S) * PER_S * SKEW_SHARE + SKEW_CALLS
+    # No window from the start may hold more; one between two calls may, when the first of them was held up.
+    for n, at in enumerate(arrivals(sim, "limited"), start=1):
+        assert n <= (at - began + BURST_S) * PER_S + 1
     found = gate(fleet, "limited")
     assert (found["limit"]["rpm"], found["closed_until"]) == (RPM, None)
     assert 0 < found["used_rpm"] <= 40
@@ -103,11 +105,13 @@ def test_after_a_429_nobody_calls_until_the_time_it_names(fleet: Any, sim: Simul
 
 def test_a_closed_gate_is_shown_with_its_limit_and_its_time(fleet: Any, sim: Simulator) -> None:
     bakeoff_id = fleet.run(*BAKE, "one", "--judges", "shut", "--detach").stdout.strip()
-    assert wait_until(lambda: bool(arrivals(sim, "shut")), timeout_s=30)
-    assert wait_until(lambda: gate(fleet, "shut")["closed_until"] is not None, timeout_s=30, every_s=0.2)
+    assert wait_until(lambda: bool(arrivals(sim, "shut")), timeout_s=PATIENCE_S)
+    assert wait_until(
+        lambda: gate(fleet, "shut")["closed_until"] is not None, timeout_s=PATIENCE_S, every_s=0.2
+    )
     found = gate(fleet, "shut")
     assert (found["limit"]["rpm"], found["limit"]["concurrency"]) == (600, 1)
     assert 0 < found["used_rpm"] <= 1
     left = datetime.fromisoformat(found["closed_until"]) - datetime.now(UTC)
-    assert 0 < left.total_seconds() <= 60
+    assert 0 < left.total_seconds() <= 600
     assert fleet.run("cancel", bakeoff_id).returncode == 0

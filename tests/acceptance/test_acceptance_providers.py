@@ -9,6 +9,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
@@ -273,7 +274,7 @@ def test_the_simulator_says_how_to_use_it_answers_and_stops_at_ctrl_c(
 ) -> None:
     project = new_project(EVALQ_SIMULATOR_KEY="any")
     command = project.start("simulator", "--port", "0")
-    assert wait_until(lambda: "google" in command.stdout.read_text("utf-8"), timeout_s=30)
+    assert wait_until(lambda: "google" in command.stdout.read_text("utf-8"), timeout_s=PATIENCE_S)
     said = command.stdout.read_text("utf-8")
     url = said.split()[2]
     project.write("evalq.yaml", said[said.index("# evalq.yaml") :])

@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 import redis
+from patience import PATIENCE_S
 
 from evalq.engines import Engines, attach
 from evalq.engines.processes import wait_until
@@ -138,7 +139,7 @@ def evidence(project: Any) -> Iterator[Evidence]:
         found.pages = read_pages(port)
         for process in (worker.process, flower.process):
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=PATIENCE_S)
         project.settings = keys
         assert project.run(*BAKE, "--judges", "claude,locked").returncode == 3  # by the embedded fleet
         found.broker = {"queued": queued, "after": dump(engines.broker_url), "events": heard()}
@@ -201,7 +202,7 @@ def start_flower(project: Any) -> tuple[Any, int]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     flower = project.start("flower", "--port", str(port))
-    assert wait_until(lambda: get(port, "/api/workers", AUTH)[0] == 200, timeout_s=60)
+    assert wait_until(lambda: get(port, "/api/workers", AUTH)[0] == 200, timeout_s=PATIENCE_S)
     return flower, port
 
 
@@ -209,7 +210,7 @@ def get(port: int, path: str, auth: str = "") -> tuple[int, str]:
     """A page's status and text; 0 while nobody listens."""
     header = {"Authorization": f"Basic {base64.b64encode(auth.encode()).decode()}"} if auth else {}
     try:
-        with urlopen(Request(f"http://127.0.0.1:{port}{path}", headers=header), timeout=30) as reply:
+        with urlopen(Request(f"http://127.0.0.1:{port}{path}", headers=header), timeout=PATIENCE_S) as reply:
             return reply.status, reply.read().decode()
     except HTTPError as refusal:
         with refusal:

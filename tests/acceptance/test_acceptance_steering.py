@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
@@ -45,7 +46,9 @@ def project(new_project: Callable[..., Any], sim: Simulator) -> Any:
 def under_way(project: Any) -> str:
     """The newest bake-off once `steady` has answered something; it has most still to do."""
     ((bakeoff_id,),) = project.rows(NEWEST)
-    assert wait_until(lambda: project.rows(DONE, bakeoff_id, "%steady%")[0][0] > 0, timeout_s=60, every_s=0.2)
+    assert wait_until(
+        lambda: project.rows(DONE, bakeoff_id, "%steady%")[0][0] > 0, timeout_s=PATIENCE_S, every_s=0.2
+    )
     return str(bakeoff_id)
 
 
@@ -122,7 +125,7 @@ def test_paused_as_a_whole_and_resumed_by_two_at_once_nothing_is_done_twice(
     bakeoff_id = started(served, sim, "steady")
     paused = served.run("pause")
     assert (paused.returncode, paused.stdout) == (0, f"bake-off {bakeoff_id} is paused\n"), paused.stderr
-    assert wait_until(lambda: served.rows(IN_HAND, bakeoff_id) == [(0,)], timeout_s=60, every_s=0.2)
+    assert wait_until(lambda: served.rows(IN_HAND, bakeoff_id) == [(0,)], timeout_s=PATIENCE_S, every_s=0.2)
     sim.set_profiles({"steady": HURRIED})
     resuming = [served.start("resume", bakeoff_id, "--json") for _ in range(2)]
     assert [command.end() for command in resuming] == [0, 0]

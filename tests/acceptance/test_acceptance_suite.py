@@ -112,13 +112,13 @@ def test_graders_of_one_type_mark_alone(served: Any) -> None:
 
 
 def test_a_suite_that_takes_too_long_is_stopped_and_the_rest_is_skipped(served: Any) -> None:
-    evals = "\n".join(f"    - {{id: e{i}, input: x, expected: y}}" for i in range(6))
+    evals = "\n".join(f"    - {{id: e{i}, input: x, expected: y}}" for i in range(20))
     config = "  config: {timeout_global: 2, parallel_execution: false}\n"
     served.write("slow/eval-suite.yaml", f"eval_suite:\n  name: Slow\n{config}  evals:\n{evals}\n")
     document = served.bake("suite", "run", "slow", "--judges", "slow", code=3)["eval_report"]
     assert document["metadata"]["timed_out"] is True
     assert document["summary"]["skipped_because"].keys() == {"not_run"}
-    assert 0 < document["summary"]["skipped"] <= 6
+    assert 0 < document["summary"]["skipped"] <= 20
     assert document["summary"]["failed"] == 0
 
 

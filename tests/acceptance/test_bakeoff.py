@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from patience import PATIENCE_S
+
 from evalq.engines.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-12", "--judges", "good,poor")
@@ -72,7 +74,9 @@ def test_a_detached_bake_off_runs_on_the_fleet_and_can_be_watched(served: Any) -
 def test_a_detached_bake_off_concludes_with_nobody_watching(served: Any) -> None:
     bakeoff_id = int(served.run(*BAKE, "--detach").stdout)
     state = "SELECT state FROM bakeoffs WHERE id = %s"
-    assert wait_until(lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=30, every_s=0.2)
+    assert wait_until(
+        lambda: served.rows(state, bakeoff_id) == [("concluded",)], timeout_s=PATIENCE_S, every_s=0.2
+    )
 
 
 def test_resuming_what_has_concluded_changes_nothing(served: Any) -> None:

@@ -4,7 +4,6 @@ import logging
 import pickle
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -148,13 +147,10 @@ def test_trouble_has_the_same_name_everywhere(
 ) -> None:
     model = model_name(provider, fault)
     asked = adapter(provider, sim.url, model)
-    started = time.perf_counter()
     found = outcome(asked)
-    took_s = time.perf_counter() - started
     name = found.kind if isinstance(found, ProviderFault) else found.state
     table[fault, provider] = name
     assert name == OTHERWISE.get((provider, fault), (STATES | KINDS)[fault])
-    assert took_s < 2
     assert sim.ledger()["by_model"][model]["requests"] == 1, "sent again, or followed elsewhere"
     if isinstance(found, ProviderFault):
         assert_safe_to_keep(found)

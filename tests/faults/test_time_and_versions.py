@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fault_oracle import Tally
 from fault_scene import Scene, profiles
+from patience import PATIENCE_S
 
 from evalq.engines.broker import job_queue, make_app
 from evalq.engines.fleet import worker_argv
@@ -178,7 +179,7 @@ def test_a_worker_that_cannot_drain_in_time_puts_its_jobs_back_and_ends(
     scene.simulator.set_profiles(profiles(80))
     scene.in_flight_at_kills = scene.slots
     scene.signal_worker("w1", signal.SIGTERM)
-    scene.wait(lambda: not scene.pid("w1"), timeout_s=20)
+    scene.wait(lambda: not scene.pid("w1"), timeout_s=PATIENCE_S)
     assert scene.sql(IN_HAND) == [(0, scene.slots)]
     assert scene.wait_for_end(bakeoff_id) == "concluded"
     found = judged(scene, bakeoff_id, fault="04 SIGTERM, overtime", same_as=N)

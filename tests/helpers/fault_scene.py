@@ -17,6 +17,7 @@ import psycopg
 import redis
 from fault_witness import REPEATED, WITNESS
 from forks import Forked, Forks
+from patience import PATIENCE_S
 
 from evalq.bakeoff import publish as enqueue
 from evalq.bakeoff.plan import Plan
@@ -31,7 +32,6 @@ from evalq.settings import load_settings
 from evalq.store import bakeoffs
 from evalq.store.database import Database, apply_schema
 
-PATIENCE_S = 120
 FRESH = {"LD_PRELOAD", "PYTHONPATH", "EVALQ_FLEET_MEMORY_MB"}
 JUDGES = ("good", "poor")
 PRICE = {"input": 1, "output": 5}
@@ -179,7 +179,7 @@ class Scene:
         self.note_in_flight()
         if pid := self.pid(name):
             os.killpg(pid, signal.SIGKILL)
-            wait_until(lambda: not self.workers[name].pids, timeout_s=10)
+            wait_until(lambda: not self.workers[name].pids, timeout_s=PATIENCE_S)
 
     def signal_worker(self, name: str, number: signal.Signals) -> None:
         """Send a worker a signal."""
@@ -199,7 +199,7 @@ class Scene:
     def _kill_engine(self, name: str, number: signal.Signals) -> None:
         pid = self.engine_pid(name)
         os.kill(pid, number)
-        assert wait_until(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), timeout_s=20)
+        assert wait_until(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), timeout_s=PATIENCE_S)
 
     def engine_pid(self, name: str) -> int:
         """The process of Valkey or Postgres."""

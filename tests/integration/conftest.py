@@ -12,6 +12,7 @@ import psycopg
 import pytest
 import redis
 from celery import Celery
+from patience import PATIENCE_S
 
 from evalq.bakeoff.plan import Plan, make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
@@ -252,7 +253,7 @@ def at_once() -> Callable[..., list[Any]]:
         gate, results = threading.Barrier(times), []
 
         def wait_and_run() -> None:
-            gate.wait(timeout=30)
+            gate.wait(timeout=PATIENCE_S)
             results.append(function())
 
         threads = [threading.Thread(target=wait_and_run) for _ in range(times)]

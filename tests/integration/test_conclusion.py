@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import PATIENCE_S
 
 from evalq.bakeoff.conclude import conclude, conclude_paused, result_of
 from evalq.definitions.judge import SimulatedJudge
@@ -187,7 +188,7 @@ def test_a_conclusion_that_had_to_wait_is_not_dated_before_what_it_waited_for(
             "SELECT pg_advisory_xact_lock(hashtextextended('conclude:' || %s::text, 0))", [bakeoff_id]
         )
         concluded = pool.submit(conclude, db, run_ids(bakeoff_id)[0])
-        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=30)
+        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=PATIENCE_S)
         end_job(job_ids(bakeoff_id)[0])
         holder.rollback()
         assert concluded.result()

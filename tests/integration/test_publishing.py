@@ -224,13 +224,13 @@ def test_a_job_delivered_twice_counts_once_in_its_chord(
     first, second = queued(db)
     broker.publish([first, first])
     start_worker(CALL_QUEUES)  # nobody serves control: what the chord sends stays to be seen
-    assert wait_until(lambda: bool(sql("SELECT 1 FROM outcomes")), timeout_s=30)
-    assert wait_until(lambda: not valkey.exists(QUEUE, "unacked"), timeout_s=30)
+    assert wait_until(lambda: bool(sql("SELECT 1 FROM outcomes")), timeout_s=PATIENCE_S)
+    assert wait_until(lambda: not valkey.exists(QUEUE, "unacked"), timeout_s=PATIENCE_S)
     assert sql("SELECT job_id, attempts FROM outcomes") == [(first.id, 1)]
     assert concluding(valkey) == []
     broker.publish([second, first])
-    assert wait_until(lambda: concluding(valkey) == [[first.run_id]], timeout_s=30)
-    assert wait_until(lambda: not valkey.exists(QUEUE, "unacked"), timeout_s=30)
+    assert wait_until(lambda: concluding(valkey) == [[first.run_id]], timeout_s=PATIENCE_S)
+    assert wait_until(lambda: not valkey.exists(QUEUE, "unacked"), timeout_s=PATIENCE_S)
     assert concluding(valkey) == [[first.run_id]]
 
 
@@ -245,7 +245,7 @@ def test_a_real_chord_ends_in_the_runs_row(
     open_chords(db, broker, bakeoff_id)
     pump_all(db, broker)
     start_worker()
-    assert wait_until(lambda: bakeoffs.get(db, bakeoff_id).state == "concluded", timeout_s=30)
+    assert wait_until(lambda: bakeoffs.get(db, bakeoff_id).state == "concluded", timeout_s=PATIENCE_S)
     assert sql("SELECT judge_model, n_cases, n_pass + n_fail FROM eval_runs") == [("sim-a", 20, 20)]
     assert sql("SELECT state, count(*) FROM jobs GROUP BY state") == [("done", 20)]
     assert sql("SELECT state, count(*) FROM call_journal GROUP BY state") == [("settled", 20)]

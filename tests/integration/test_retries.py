@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import redis
+from patience import PATIENCE_S
 
 from evalq.bakeoff.conclude import conclude, result_of
 from evalq.bakeoff.publish import pump_all
@@ -221,7 +222,7 @@ def test_calls_made_while_the_lock_was_waited_for_do_not_count_either(
     with db.transaction() as tx:
         tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
         thread.start()
-        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=30)
+        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=PATIENCE_S)
         end(job_ids(bakeoff_id)[0], "call_permanent")
     thread.join()
     again = jobs.claim(db, job_ids(bakeoff_id)[0], lease_s=60)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from patience import PATIENCE_S
 from review_scene import ended, human, task_of
 
 from evalq.engines.processes import wait_until
@@ -28,13 +29,13 @@ def ask(db: Database) -> Iterator[Ask]:
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [endpoint.socket]})
         thread.start()
-        assert wait_until(lambda: server.started, timeout_s=30)
+        assert wait_until(lambda: server.started, timeout_s=PATIENCE_S)
         port = int(endpoint.url.rpartition(":")[2])
 
         def send(
             method: str, path: str, body: object = None, token: str | None = TOKEN, **headers: str
         ) -> tuple[int, dict[str, Any]]:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
             if token:
                 sent["authorization"] = f"Bearer {token}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import PATIENCE_S
 from review_scene import LIKERT, ended, human, rate_next, take, task_of
 
 from evalq.bakeoff.conclude import result_of
@@ -141,6 +142,6 @@ def test_what_somebody_is_just_taking_is_passed_over_then_waited_for(db: Databas
         assert take(db, bakeoff_id, "ann") == second
         rate(db, Given(second, "ann", "pass"))
         later = pool.submit(take, db, bakeoff_id, "ann")
-        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=30)
+        assert wait_until(lambda: sql(waiting) == [(1,)], timeout_s=PATIENCE_S)
         holder.rollback()
         assert later.result() == first

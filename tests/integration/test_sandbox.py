@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.yaml_text import load_yaml
@@ -111,7 +112,7 @@ def test_a_worker_that_is_killed_takes_its_sandbox_along() -> None:
     token = f"evalq-test-{os.getpid()}-{time.monotonic_ns()}"
     source = (
         "import os, sys\ndef f(token):\n"
-        "    os.execv(sys.executable, ('python', '-I', '-S', '-c', 'import time; time.sleep(60)', token))"
+        "    os.execv(sys.executable, ('python', '-I', '-S', '-c', 'import time; time.sleep(600)', token))"
     )
     script = f"""
 from evalq.grading.sandbox.program import FunctionCall, Program
@@ -123,9 +124,9 @@ run(Program({source!r}, "f", (FunctionCall(({token!r},)),), 60.0), isolation="st
         assert worker.stdin
         worker.stdin.write(script.encode())
         worker.stdin.close()
-        assert wait_until(lambda: len(processes_with(token)) == 1, timeout_s=20)
+        assert wait_until(lambda: len(processes_with(token)) == 1, timeout_s=PATIENCE_S)
         worker.kill()
-    assert wait_until(lambda: not processes_with(token), timeout_s=20)
+    assert wait_until(lambda: not processes_with(token), timeout_s=PATIENCE_S)
 
 
 def test_an_ordinary_user_has_the_same_sandbox() -> None:

@@ -4,15 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from patience import PATIENCE_S
 
 from evalq.cli.simulator import pair_sets, simulator
 from evalq.definitions.yaml_text import load_yaml
+from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import EvalqError, InputError, Unreachable
 
@@ -25,11 +26,8 @@ def sim() -> Iterator[Simulator]:
         yield simulator
 
 
-def wait_for(is_so: Callable[[], bool], timeout_s: float = 10) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+def wait_for(is_so: Callable[[], bool]) -> None:
+    assert wait_until(is_so, timeout_s=PATIENCE_S)
 
 
 def is_alive(pid: int) -> bool:
@@ -44,7 +42,7 @@ import sys, time
 from evalq.engines.simulator.process import running_simulator
 with running_simulator() as sim:
     print(sim.pid, flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -80,7 +78,7 @@ def test_the_command_says_how_to_use_it_and_stops_at_ctrl_c() -> None:
         assert child.stdout
         said = [child.stdout.readline() for _ in range(8)]
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=10)
+        _, err = child.communicate(timeout=PATIENCE_S)
     assert said[0].startswith("simulating on http://127.0.0.1:")
     assert sorted(load_yaml("".join(said[3:]), "evalq.yaml").value["judges"]) == [
         "simulated-anthropic",

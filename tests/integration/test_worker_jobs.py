@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.engines.processes import wait_until
 from evalq.errors import Unreachable
@@ -80,7 +81,8 @@ def test_a_refused_schema_leaves_no_connection_open(
     with pytest.raises(Unreachable, match="upgrade evalq"):
         open_connections(Settings(database_url=db.url, spool_dir=tmp_path), {})
     assert terminations == [signal.SIGTERM]
-    assert wait_until(lambda: sql(opened) == before, timeout_s=30)  # a server process ends a moment later
+    # A server process ends a moment later.
+    assert wait_until(lambda: sql(opened) == before, timeout_s=PATIENCE_S)
 
 
 def test_wanted_silence_leaves_its_code_to_the_sandbox(here: Connections, job: jobs.Job) -> None:

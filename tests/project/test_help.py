@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from patience import PATIENCE_S
 
 import evalq as evalq_package
 from evalq.cli.main import COMMANDS
@@ -29,7 +30,7 @@ run(sys.argv[1:])
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
 
 
@@ -81,7 +82,9 @@ def test_a_command_like_no_other_gets_no_guess() -> None:
 
 def test_the_installed_program_is_the_module() -> None:
     installed = Path(sys.executable).with_name("evalq")
-    done = subprocess.run([installed, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [installed, "--help"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
     assert (done.returncode, done.stdout) == (0, evalq("--help").stdout)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from patience import PATIENCE_S
 
 from evalq.cli.keys import keys
 from evalq.errors import InputError, Refused
@@ -57,7 +58,7 @@ def test_a_key_typed_at_a_terminal_is_asked_for_and_not_echoed() -> None:
     os.write(ours, f"{SECRET}\n".encode())
     while b"evalq judges" not in seen:
         seen += os.read(ours, 1000)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
     os.close(ours)
     assert SECRET.encode() not in seen
     assert keys_file(os.environ).read_text("utf-8") == f"XAI_API_KEY={SECRET}\n"
