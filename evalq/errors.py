@@ -1,12 +1,12 @@
 """The errors of evalq: one tree, each with the exit code it ends a command with.
 
 EvalqError
-├── InputError        the user wrote it: file, line, reason, remedy (exit 2)
-├── CapReached        no more dollars under the cap (exit 4)
-├── Refused           a guard said no: holdout, sandbox (exit 5)
-├── Unreachable       broker, database or provider away (exit 6)
-├── ProviderFault     one call to a provider failed; its kind says what to do
-├── PutBack           the job cannot go on now: it returns to ready and is tried later
+├── InputError        the user's files or words are wrong: file, line, reason, remedy (exit 2)
+├── CapReached        the next call does not fit under the cap (exit 4)
+├── Refused           a guard refused: holdout, sandbox (exit 5)
+├── Unreachable       broker, database or provider cannot be reached (exit 6)
+├── ProviderFault     a call to a provider failed; its kind decides what happens next
+├── PutBack           the job cannot go on now and is tried again later
 └── UngradableAnswer  a grader could not decide; never a fail
 """
 
@@ -17,14 +17,14 @@ FaultKind = Literal["rate", "transient", "ambiguous", "permanent", "fatal"]
 
 
 class EvalqError(Exception):
-    """Whatever evalq raises on purpose."""
+    """Every error evalq raises on purpose."""
 
     exit_code = 1
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing the user can mend: where it is, what is wrong, what to write instead."""
+    """One thing the user can fix: where it is, what is wrong, what to write instead."""
 
     message: str
     remedy: str = ""
@@ -32,8 +32,14 @@ class Problem:
     line: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
-        return place + self.message + (f"; {self.remedy}" if self.remedy else "")
+        text = self.message
+        if self.remedy:
+            text = f"{text}; {self.remedy}"
+        if self.line:
+            return f"{self.file}:{self.line}: {text}"
+        if self.file:
+            return f"{self.file}: {text}"
+        return text
 
 
 class InputError(EvalqError):
@@ -53,7 +59,7 @@ class CapReached(EvalqError):
 
 
 class Refused(EvalqError):
-    """A guard refused; the message says what to type instead."""
+    """A guard refused; the message names what to type instead."""
 
     exit_code = 5
 
@@ -65,9 +71,9 @@ class Unreachable(EvalqError):
 
 
 class ProviderFault(EvalqError):
-    """A call that failed, mapped from whatever the provider's client raised.
+    """A failed call, mapped from the exception of the provider's client.
 
-    rate: asked to slow down · transient: not processed, ask again · ambiguous: perhaps processed and
+    rate: asked to slow down · transient: not processed, call again · ambiguous: perhaps processed and
     billed · permanent: this request will never work · fatal: this judge will never work (key, quota).
     """
 
@@ -88,18 +94,18 @@ class ProviderFault(EvalqError):
         super().__init__(f"{kind}: {message}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _fault, (self.kind, self.message, self.retry_after_s, self.request_id)
+        return _rebuild_fault, (self.kind, self.message, self.retry_after_s, self.request_id)
 
 
-def _fault(
+def _rebuild_fault(
     kind: FaultKind, message: str, retry_after_s: float | None, request_id: str | None
 ) -> ProviderFault:
-    """Rebuild a pickled fault: exceptions do not pickle keyword arguments by themselves."""
+    """Rebuild a pickled fault: exceptions do not pickle their keyword arguments."""
     return ProviderFault(kind, message, retry_after_s=retry_after_s, request_id=request_id)
 
 
 class PutBack(EvalqError):
-    """The job cannot go on now; it loses nothing and is tried again after `wait_s`."""
+    """The job cannot go on now; it is tried again after `wait_s` and loses nothing."""
 
     def __init__(self, reason: str, *, wait_s: float = 0.0) -> None:
         self.wait_s = wait_s

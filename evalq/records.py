@@ -16,15 +16,16 @@ Purpose = Literal["answer", "grade"]
 CompletionState = Literal["answered", "empty", "refused", "blocked", "truncated", "malformed"]
 Verdict = Literal["passed", "failed", "errored", "pending_review"]
 Role = Literal["user", "assistant"]
+AnswerForm = Literal["text", "findings", "ranking", "decision"]
 ReplyForm = Literal["verdict", "score", "criteria", "category", "boolean", "preference", "trigger"]
 
 
 @dataclass(frozen=True)
 class CaseContext:
-    """What a prompt is about; it never leaves for a model.
+    """The case behind a prompt; never sent to a model.
 
-    Local systems on trial (`python`, `command`) read the inputs; simulated judges read the expected
-    answer too, so that they can be right or wrong in the task's own format.
+    Local systems on trial (`python`, `command`) read the inputs. Simulated judges also read the expected
+    answer, so that they can be right or wrong in the task's own format.
     """
 
     task: str
@@ -37,7 +38,7 @@ class CaseContext:
     expected: Mapping[str, Any] = field(default_factory=dict)
     stratum: Mapping[str, str] = field(default_factory=dict)
     is_positive: bool = True
-    answer_form: Literal["text", "findings", "ranking", "decision"] = "text"
+    answer_form: AnswerForm = "text"
     graded_text: str = ""
     reply_form: ReplyForm = "verdict"
     choices: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class CaseContext:
 
 @dataclass(frozen=True)
 class Turn:
-    """One earlier turn of a conversation, before the question itself."""
+    """One earlier turn of a conversation."""
 
     role: Role
     text: str
@@ -54,7 +55,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool the judge asked for, with its arguments as it wrote them."""
+    """A tool call the judge asked for, its arguments as written."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -62,9 +63,9 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question to a model, rendered. `reply_schema`: a JSON Schema for providers that can hold to one.
+    """One rendered prompt for a model. `turns` come before `user`, oldest first.
 
-    `turns` is what was said before `user`, oldest first.
+    `reply_schema` is a JSON Schema for the reply, for providers that can enforce one.
     """
 
     system: str
@@ -78,7 +79,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the provider billed them; `raw` is its own account, kept as it came."""
+    """Tokens as the provider billed them; `raw` is its own record, unchanged."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -89,7 +90,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class RateHints:
-    """What a provider's headers say of its limits, per minute; None where they are silent."""
+    """The limits in a provider's response headers, per minute; None for a missing one."""
 
     rpm: float | None = None
     input_tpm: int | None = None
@@ -98,7 +99,7 @@ class RateHints:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model said and which tools it asked for, in which state, for how many tokens and dollars."""
+    """A model's answer: its state, text and tool calls, and what it cost."""
 
     state: CompletionState
     text: str
@@ -112,7 +113,7 @@ class Completion:
 
     @property
     def is_answer(self) -> bool:
-        """True for text a grader may mark; every other state is errored, never failed."""
+        """True for text a grader can mark; every other state counts as errored, never as failed."""
         return self.state == "answered"
 
 
@@ -121,7 +122,7 @@ Ask = Callable[[Prompt], Completion]
 
 @dataclass(frozen=True)
 class Grade:
-    """One grader's mark: passed or not, or None with the reason it could not decide.
+    """One grader's mark: passed or not, or None and the reason it could not decide.
 
     `pending`: people have not decided yet. `kind` is the grader's type, `grader` its name in the task.
     """
@@ -139,7 +140,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a job; for now, if people have to review it. An errored one has its kind and message."""
+    """The end of a job, provisional while people review it; an errored one has its kind and message."""
 
     verdict: Verdict
     error_kind: str | None = None
@@ -175,7 +176,7 @@ class BakeOffRow:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run on its way."""
+    """A run as stored."""
 
     id: int
     judge: str
@@ -191,7 +192,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class OutcomeRow:
-    """One job's end as statistics see it."""
+    """A job's outcome as statistics use it."""
 
     run_id: int
     case_id: str
@@ -204,7 +205,7 @@ class OutcomeRow:
 
     @property
     def is_graded(self) -> bool:
-        """True for what a rate counts: neither errored nor waiting for people."""
+        """True for outcomes a rate counts: neither errored nor waiting for people."""
         return self.verdict in ("passed", "failed")
 
 
@@ -221,7 +222,7 @@ class CallTotals:
 
 @dataclass(frozen=True)
 class Savings:
-    """What the verdict cache spared a bake-off."""
+    """The calls and dollars the verdict cache saved a bake-off."""
 
     n: int = 0
     saved_usd: Decimal = Decimal(0)
@@ -236,4 +237,4 @@ class Evidence:
     scores: Mapping[tuple[int, str], tuple[float, ...]] = field(default_factory=dict)
     savings: Savings = Savings()
     opinions: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
-    """By grader: what each of its grader models said of each answer."""
+    """By grader: the details of each of its grades, with every grader model's opinion."""

@@ -1,4 +1,4 @@
-"""What a bake-off comes to: the machine-readable result and the live progress, as plain values."""
+"""The result of a bake-off or portfolio, as JSON too, and the live progress, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,17 +7,18 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 SCHEMA = "evalq.bakeoff/1"
+PORTFOLIO_SCHEMA = "evalq.portfolio/1"
 
 BakeOffState = Literal["running", "paused", "capped", "cancelled", "concluded"]
 CiMethod = Literal["wilson", "clopper_pearson", "beta", "bootstrap"]
 
 FEW_CASES = 10
-"""Below it a 95 % interval is at least 29 points wide: too little to act on."""
+"""With fewer cases a 95 % interval is at least 29 points wide: too wide to act on."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of n cases with its interval and how that was made; the numbers are None for n = 0."""
+    """A mean over n cases with its interval and the method behind it; the numbers are None for n = 0."""
 
     n: int
     accuracy: float | None
@@ -48,7 +49,7 @@ class Share:
 
 @dataclass(frozen=True)
 class PassK:
-    """What k samples of a case come to, as means over the cases with so many graded; `skipped` had fewer.
+    """pass@k and pass^k, as means over the cases with at least k graded samples; `skipped` had fewer.
 
     `pass_hat_k` is the plain (c/n)^k, biased upwards; the other two are unbiased. An interval is a pair.
     """
@@ -67,11 +68,11 @@ class PassK:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One judge on the evalset. `excluded` says why it has no rank; None for a judge that has one.
+    """One judge on the evalset. `excluded` is the reason it has no rank, None if it has one.
 
     `accuracy` pools all answers (micro); `macro` is the mean over strata, None when the cases have none.
     `pass_k` is empty for one sample a case. `n_pending` answers wait for people. `rescored_from` is the run
-    whose answers were graded anew.
+    whose answers were graded again.
     """
 
     run_id: int
@@ -107,7 +108,7 @@ class RunResult:
 
     @property
     def n_ended(self) -> int:
-        """Jobs that came to an end, those without a verdict too: they were paid for."""
+        """Jobs that ended, with or without a verdict: all of them were paid for."""
         return self.n_graded + self.n_error + self.n_pending
 
 
@@ -151,7 +152,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class GradingNote:
-    """How far grader models are to be trusted here: a panel's agreement, or a bias for one place."""
+    """How far to trust the grader models here: a panel's agreement, or a position bias."""
 
     grader: str
     about: Literal["panel", "position_bias"]
@@ -172,7 +173,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class BakeOffResult:
-    """The end (or, while running, the interim state) of a bake-off. Runs are in rank order, excluded last."""
+    """The final state of a bake-off, or the interim one while it runs; runs in rank order, excluded last."""
 
     id: int
     task: str
@@ -202,12 +203,12 @@ class BakeOffResult:
     @property
     def is_partial(self) -> bool:
         """True when a judge is excluded, a call got no answer, or jobs or reviews are open: exit code 3."""
-        return (
-            self.n_done < self.n_jobs
-            or any(run.n_pending for run in self.runs)
-            or any(run.excluded for run in self.runs)
-            or any(kind.startswith("call_") for run in self.runs for kind in run.errors)
-        )
+        if self.n_done < self.n_jobs:
+            return True
+        for run in self.runs:
+            if run.n_pending or run.excluded or any(kind.startswith("call_") for kind in run.errors):
+                return True
+        return False
 
     def to_dict(self) -> dict[str, Any]:
         """The `evalq.bakeoff/1` document: money as strings, everything else as JSON has it."""
@@ -222,9 +223,9 @@ class BakeOffResult:
 
 
 def plain(value: Any) -> Any:
-    """Decimals as strings, tuples as lists, recursively."""
+    """The value as JSON has it: decimals become strings, tuples lists, recursively."""
     if isinstance(value, Decimal):
-        return _money(value)
+        return _format_money(value)
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -232,8 +233,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _money(amount: Decimal) -> str:
-    """Exact, without needless zeros, with two places at least: 5.00, 0.9731."""
+def _format_money(amount: Decimal) -> str:
+    """The exact amount with at least two places and no further zeros: 5.00, 0.9731."""
     whole, _, places = f"{amount:f}".partition(".")
     return f"{whole}.{places.rstrip('0').ljust(2, '0')}"
 
@@ -289,16 +290,13 @@ class Progress:
         return (self.now - self.started_at).total_seconds()
 
 
-PORTFOLIO_SCHEMA = "evalq.portfolio/1"
-
-
 @dataclass(frozen=True)
 class Offer:
-    """What a judge gives for its price, on one task or over all of them.
+    """A judge's accuracy for its price, on one task or over all of them.
 
     `n` answers have a verdict; the dollars, grading included, are over the `n_cases` that ended, errored too.
-    `dominated_by` is the cheapest judge that is no dearer, no worse, and not alike in both; None on the
-    frontier. `not_separable_from` are the cheaper judges that the paired test cannot tell it from.
+    `dominated_by` is the cheapest judge that is at least as cheap and as good, and better in one of the two;
+    None on the frontier. `not_separable_from` are the cheaper judges the paired test cannot tell it from.
     """
 
     judge: str
@@ -332,7 +330,7 @@ class OverallComparison:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A judge without a place on a task's frontier, nor on the one over all tasks."""
+    """A judge left off a task's frontier and the overall one, and why."""
 
     task: str
     judge: str
@@ -351,9 +349,9 @@ class Frontier:
 
 @dataclass(frozen=True)
 class PortfolioResult:
-    """Bake-offs of the same judges, one per task; tasks not started are named.
+    """Bake-offs of the same judges, one per task; `not_started` names the other tasks.
 
-    `cap_usd` is the one cap they were run under; None when they were not run together.
+    `cap_usd` is the cap they shared; None when they were not run together.
     """
 
     bakeoffs: tuple[BakeOffResult, ...]

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from evalq.definitions.alert_channels import AlertChannel
 from evalq.definitions.definition import Definition, validate
 from evalq.definitions.files import load_located
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located, load_json
-from evalq.definitions.schedules import AlertChannel, DriftSchedule
+from evalq.definitions.schedules import DriftSchedule
 from evalq.errors import InputError, Problem
 
 SETTINGS_FILE = "evalq.yaml"

@@ -44,7 +44,7 @@ def alerts(context: Context, ctx: click.Context, limit: int, as_json: bool) -> i
 @pass_context
 def send_test(context: Context) -> int:
     """Send a test alert to every channel of evalq.yaml, and show which arrived."""
-    from evalq.definitions.schedules import name_channels
+    from evalq.definitions.alert_channels import name_channels
     from evalq.drift.alerts import Means, Message, try_to_send
 
     channels = context.settings.alerts

@@ -1,4 +1,4 @@
-"""What an importer makes of another format: a task and an evalset as if they had been written for evalq."""
+"""A task with its cases as every format loads them, evalq's own included, and what a format has to offer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 
 TriggerMode = Literal["tool_calls", "description"]
-"""How it is decided whether a judge would use a skill: by its first tool call, or by asking it."""
+"""How to decide whether a judge would use a skill: by its first tool call, or by asking it."""
 
 
 @dataclass(frozen=True)
 class LoadedTask:
-    """A task and its cases, and what else the file says about how to run them.
+    """A task and its cases, and how the file wants them run.
 
-    `judges` are those it names, `samples` the answers it wants per case, `deadline_s` how long one may take;
-    `warnings` is what of it evalq has no place for, `notes` what was guessed.
+    `judges` are those it names, `samples` the answers per case, `deadline_s` the time an answer may take;
+    `warnings` lists what of the file evalq cannot represent, `notes` what was guessed.
     """
 
     task: TaskConfig
@@ -38,18 +38,18 @@ class LoadedTask:
 
 
 class LoadTask(Protocol):
-    """Makes a task and its cases of a file or folder, and the root of the project it is in."""
+    """Loads a task and its cases from a file or folder; `root` is the project it is in."""
 
     def __call__(self, path: Path, root: Path, *, trigger_mode: TriggerMode = ...) -> LoadedTask:
-        """InputError with every problem there is."""
+        """Raise InputError with every problem found."""
         ...
 
 
 @dataclass(frozen=True)
 class Format:
-    """One format: how to know it, how to load it, and what to say of one that is not right.
+    """One file format: how to recognise, load and check its files.
 
-    `is_guess`: files of this kind may as well be evalsets of evalq, if a task is named beside them.
+    `is_guess`: with a task named beside it, such a file may also be an evalset of evalq's own.
     """
 
     name: str
@@ -59,11 +59,11 @@ class Format:
     is_guess: bool = False
 
     def problems(self, path: Path, root: Path) -> tuple[Problem, ...]:
-        """Everything that is wrong with a file of this format; nothing when it can be run."""
+        """Everything wrong with a file of this format; nothing when it can be run."""
         if self.check is not None:
             return tuple(self.check(path, root))
         try:
-            imported = self.load(path, root)
+            found = self.load(path, root)
         except InputError as exc:
             return exc.problems
-        return tuple(check_fit(imported.task, imported.loaded))
+        return tuple(check_fit(found.task, found.loaded))

@@ -17,7 +17,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from evalq.calling.providers.transport import Pool, TlsPool, call
-from evalq.definitions.schedules import AlertChannel, name_channels
+from evalq.definitions.alert_channels import AlertChannel, name_channels
 from evalq.store.database import Database, Row
 
 DEADLINE_S = 10.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.schedules import AlertChannel, Slack, Webhook
+from evalq.definitions.alert_channels import AlertChannel, Slack, Webhook
 from evalq.drift.alerts import are_due, deliver
 from evalq.store.baselines import raise_alert
 from evalq.store.database import Database

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalq.definitions.schedules import AlertChannel, DriftSchedule, Slack, name_channels
+from evalq.definitions.alert_channels import AlertChannel, Slack, name_channels
+from evalq.definitions.schedules import DriftSchedule
 from evalq.errors import InputError
 from evalq.settings import Settings, load_settings
 

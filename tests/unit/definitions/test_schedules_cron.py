@@ -44,14 +44,14 @@ def test_a_minute_is_its_own_latest_and_not_its_own_next() -> None:
     [
         ("0 3 * *", "has 4 fields; write five"),
         ("0 3 1 * 6", "write \\* for one of them"),
-        ("60 3 * * *", "'60' is no minute; it lies between 0 and 59"),
-        ("0 9-3 * * *", "'9-3' is no hour"),
-        ("*/0 3 * * *", "'\\*/0' is no minute"),
-        ("0 3 * * sat", "'sat' is no day of the week"),
-        ("0 3 0 * *", "'0' is no day of the month"),
+        ("60 3 * * *", "'60' is not valid for the minute; it lies between 0 and 59"),
+        ("0 9-3 * * *", "'9-3' is not valid for the hour"),
+        ("*/0 3 * * *", "'\\*/0' is not valid for the minute"),
+        ("0 3 * * sat", "'sat' is not valid for the day of the week"),
+        ("0 3 0 * *", "'0' is not valid for the day of the month"),
         ("0 3 31 2,4 *", "is on no day of any year"),
         ("0 3 30 2 *", "is on no day of any year"),
-        ("1,,2 3 * * *", "'' is no minute"),
+        ("1,,2 3 * * *", "'' is not valid for the minute"),
     ],
 )
 def test_what_is_no_line_is_refused_with_its_reason(line: str, reason: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalq.definitions.schedules import AlertChannel, Slack, Telegram, Webhook
+from evalq.definitions.alert_channels import AlertChannel, Slack, Telegram, Webhook
 from evalq.drift.alerts import Means, Message, Undelivered, is_public, post, send, try_to_send
 
 MESSAGE = Message("P0 DRIFT: a < b & c", {"kind": "drift", "run_id": 7})
