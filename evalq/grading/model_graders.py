@@ -1,4 +1,4 @@
-"""Marking by grader models: what each type asks, and what its replies come to."""
+"""Marks by grader models, one or a panel: what each type of grader asks, and what a reply is worth."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -29,14 +29,17 @@ from evalq.grading.replies import (
 from evalq.records import Prompt
 
 DEFAULT = "default"
-"""What the bake-off's own grader model is called where others have names."""
+"""The name of the bake-off's own grader model in details and reasons."""
+
+_MEETS = "Say VALID if the answer meets the rubric, INVALID if it does not."
+_BY_CRITERIA = "Score the answer on each of these criteria, one by one."
 
 
 @dataclass(frozen=True)
 class GraderOpinion:
-    """One grader model's mark: passed or not, a score from 0 to 1, what it said in one word, and why.
+    """One grader model's mark: passed or not, a score from 0 to 1, its reply in one word, and why.
 
-    `in_full` is what it said where there is room for it.
+    `in_full` is the reply where there is room for more than a word.
     """
 
     passed: bool
@@ -48,8 +51,8 @@ class GraderOpinion:
 
 
 @dataclass(frozen=True)
-class Member:
-    """A grader model of the panel, with its opinion or why it has none."""
+class PanelMember:
+    """A grader model of the panel, with its opinion or the reason it has none."""
 
     model: str | None
     opinion: GraderOpinion | None
@@ -61,30 +64,41 @@ class Member:
         return self.model or DEFAULT
 
     def to_dict(self) -> dict[str, Any]:
-        """As details have it."""
-        if self.opinion is None:
-            return {"model": self.name, "error": self.error}
+        """The member in a grade's details."""
         one = self.opinion
-        known = {"model": self.name, "passed": one.passed, "score": one.score, "said": one.said}
-        return {**known, "reason": one.reason, **one.details}
+        if one is None:
+            return {"model": self.name, "error": self.error}
+        return {
+            "model": self.name,
+            "passed": one.passed,
+            "score": one.score,
+            "said": one.said,
+            "reason": one.reason,
+            **one.details,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.error}" if self.opinion is None else f"{self.name} {self.opinion.said}"
 
 
-def hear(models: Sequence[str | None], ask: Callable[[str | None], GraderOpinion]) -> list[Member]:
-    """Every model's opinion; one that cannot be had is an error of that member alone."""
+def ask_panel(models: Sequence[str | None], ask: Callable[[str | None], GraderOpinion]) -> list[PanelMember]:
+    """Every model's opinion; a model that fails is an error of that member alone."""
     members = []
     for model in models:
         try:
-            members.append(Member(model, ask(model)))
+            members.append(PanelMember(model, ask(model)))
         except UngradableAnswer as exc:
-            members.append(Member(model, None, str(exc)))
+            members.append(PanelMember(model, None, str(exc)))
     return members
 
 
-def decide(members: Sequence[Member], panel: Panel, passes: Callable[[float], bool] | None) -> Mark:
+def decide_by_panel(
+    members: Sequence[PanelMember], panel: Panel, passes: Callable[[float], bool] | None
+) -> Mark:
     """The mark of a grader model, or of a panel.
 
-    `passes` says of a mean score whether it suffices; None for graders that know yes and no only, whose
-    votes can be tied for good. A panel of which no majority answered decides nothing.
+    `passes` tells whether a mean score suffices; None for graders that only know yes and no, whose votes
+    can be tied. Without an opinion from a majority of the panel, the answer is ungradable.
     """
     opinions = [member.opinion for member in members if member.opinion is not None]
     if len(members) == 1 and opinions:
@@ -93,11 +107,15 @@ def decide(members: Sequence[Member], panel: Panel, passes: Callable[[float], bo
         reason = f"{said}: {one.reason}" if one.reason else said
         return Mark(one.passed, one.score, reason, {"members": [members[0].to_dict()]})
     if 2 * len(opinions) <= len(members):
-        raise UngradableAnswer("; ".join(_in_words(member) for member in members if member.error))
+        raise UngradableAnswer("; ".join(str(member) for member in members if member.error))
     score = sum(one.score for one in opinions) / len(opinions)
-    passed = _passed(opinions, score, panel, passes)
+    passed = _decide_votes(opinions, score, panel, passes)
+    ayes = sum(one.passed for one in opinions)
+    reason = f"{ayes} of {len(opinions)} pass ({', '.join(map(str, members))})"
+    if panel == "mean":
+        reason = f"mean score {score:.2f}, {reason}"
     details = {"members": [member.to_dict() for member in members], "agreement": agreement(opinions)}
-    return Mark(passed, score, _panel_reason(members, opinions, score, panel), details)
+    return Mark(passed, score, reason, details)
 
 
 def agreement(opinions: Sequence[GraderOpinion]) -> float | None:
@@ -106,7 +124,7 @@ def agreement(opinions: Sequence[GraderOpinion]) -> float | None:
     return sum(pairs) / len(pairs) if pairs else None
 
 
-def _passed(
+def _decide_votes(
     opinions: Sequence[GraderOpinion], score: float, panel: Panel, passes: Callable[[float], bool] | None
 ) -> bool:
     ayes = sum(one.passed for one in opinions)
@@ -118,30 +136,11 @@ def _passed(
     return 2 * ayes > len(opinions)
 
 
-def _panel_reason(
-    members: Sequence[Member], opinions: Sequence[GraderOpinion], score: float, panel: Panel
-) -> str:
-    each = ", ".join(_in_words(member) for member in members)
-    ayes = sum(one.passed for one in opinions)
-    mean = f"mean score {score:.2f}, " if panel == "mean" else ""
-    return f"{mean}{ayes} of {len(opinions)} pass ({each})"
-
-
-def _in_words(member: Member) -> str:
-    if member.opinion is None:
-        return f"{member.name}: {member.error}"
-    return f"{member.name} {member.opinion.said}"
-
-
-_MEETS = "Say VALID if the answer meets the rubric, INVALID if it does not."
-_BY_CRITERIA = "Score the answer on each of these criteria, one by one."
-
-
 @dataclass(frozen=True)
 class ModelGraderSpec:
-    """What a type of grader does its own way: what it asks, and what a reply is worth.
+    """How one type of grader works: what it asks, what a reply is worth, and which mean score passes.
 
-    `choices` are what a stand-in for a grader model may choose from.
+    `choices` are the replies that a simulated grader model may choose from.
     """
 
     brief: Callable[[Any], GraderBrief]
@@ -153,25 +152,27 @@ class ModelGraderSpec:
 def mark_by_models(grader: Any, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """The mark of the grader's model or panel."""
     refuse_unfit(answer.text)
-    examiner = _SPECS[grader.type]
-    prompt, read = model_prompt(grader, answer), examiner.brief(grader).form.read
-    members = hear(
-        grader.asked_models, lambda model: examiner.weigh(grader, context.consult(model, prompt, read))
-    )
-    return decide(members, grader.panel, examiner.passes and examiner.passes(grader))
+    spec = _SPECS[grader.type]
+    prompt, read = model_prompt(grader, answer), spec.brief(grader).form.read
+
+    def ask(model: str | None) -> GraderOpinion:
+        return spec.weigh(grader, context.consult(model, prompt, read))
+
+    passes = None if spec.passes is None else spec.passes(grader)
+    return decide_by_panel(ask_panel(grader.asked_models, ask), grader.panel, passes)
 
 
 def model_prompt(grader: Any, answer: AnswerToGrade) -> Prompt:
-    """What the grader's models are asked about an answer."""
-    examiner = _SPECS[grader.type]
+    """The prompt about an answer to the grader's models."""
+    spec = _SPECS[grader.type]
     shown = ShownText("answer", "The answer to grade", answer.text, "answer")
-    prompt = grader_prompt(grader, answer, examiner.brief(grader), [shown])
-    choices = examiner.choices(grader) if examiner.choices else ()
-    scale = (grader.low, grader.high) if hasattr(grader, "range") else prompt.about.scale
-    return replace(
-        prompt,
-        about=replace(prompt.about, graded_text=answer.text, choices=choices, scale=scale),
-    )
+    prompt = grader_prompt(grader, answer, spec.brief(grader), [shown])
+    about = replace(prompt.about, graded_text=answer.text)
+    if spec.choices is not None:
+        about = replace(about, choices=spec.choices(grader))
+    if isinstance(grader, RubricGrader | CriteriaGrader):
+        about = replace(about, scale=(grader.low, grader.high))
+    return replace(prompt, about=about)
 
 
 def _verdict_brief(grader: VerdictGrader) -> GraderBrief:
@@ -199,20 +200,20 @@ def _weigh_rubric(grader: RubricGrader, reply: GraderReply[int]) -> GraderOpinio
 
 def _criteria_brief(grader: CriteriaGrader) -> GraderBrief:
     names = [criterion.name for criterion in grader.criteria]
-    examples = [
-        _example(one, json.dumps({"reason": one.justification, "scores": one.scores}, ensure_ascii=False))
-        for one in grader.examples
-    ]
+    examples = []
+    for one in grader.examples:
+        reply = json.dumps({"reason": one.justification, "scores": one.scores}, ensure_ascii=False)
+        examples.append(_example(one, reply))
     form = criteria_form(names, grader.low, grader.high)
     return GraderBrief(grader.rubric or "", form, _criteria_text(grader), examples_text(examples))
 
 
 def _criteria_text(grader: CriteriaGrader) -> str:
-    """The criteria without their weights: a grader need not know what its scores come to."""
-    scale = f"{_BY_CRITERIA} {grader.low} is the worst, {grader.high} the best:"
-    lines = [scale]
+    """The criteria without their weights: a grader should not know how its scores are combined."""
+    lines = [f"{_BY_CRITERIA} {grader.low} is the worst, {grader.high} the best:"]
     for criterion in grader.criteria:
-        lines.append(f"- {criterion.name}" + (f": {criterion.description}" if criterion.description else ""))
+        description = f": {criterion.description}" if criterion.description else ""
+        lines.append(f"- {criterion.name}{description}")
         lines += [f"    {score}: {text}" for score, text in criterion.levels.items()]
     return "\n".join(lines)
 
@@ -245,15 +246,12 @@ def _passing_first(grader: CategoricalGrader) -> tuple[str, ...]:
 
 
 def _boolean_brief(grader: BooleanGrader) -> GraderBrief:
-    examples = [
-        _example(one, f"ANSWER={'YES' if one.answer else 'NO'} {_because(one)}") for one in grader.examples
-    ]
-    return GraderBrief(
-        grader.rubric,
-        boolean_form(),
-        "Say YES or NO to that, of the answer to grade.",
-        examples_text(examples),
-    )
+    examples = []
+    for one in grader.examples:
+        word = "YES" if one.answer else "NO"
+        examples.append(_example(one, f"ANSWER={word} {_because(one)}"))
+    ask = "Say YES or NO to that, of the answer to grade."
+    return GraderBrief(grader.rubric, boolean_form(), ask, examples_text(examples))
 
 
 def _weigh_boolean(grader: BooleanGrader, reply: GraderReply[str]) -> GraderOpinion:
@@ -272,18 +270,18 @@ def _because(example: Example) -> str:
 
 
 def _scale_passes(grader: RubricGrader | CriteriaGrader) -> Callable[[float], bool]:
-    """Of a mean of shares: back on the scale, where the threshold is."""
+    """Whether a mean score from 0 to 1, put back on the scale, reaches the threshold."""
     return lambda share: grader.passes(grader.low + share * (grader.high - grader.low))
 
 
-def _names(grader: CriteriaGrader) -> tuple[str, ...]:
+def _criteria_names(grader: CriteriaGrader) -> tuple[str, ...]:
     return tuple(criterion.name for criterion in grader.criteria)
 
 
 _SPECS: Mapping[str, ModelGraderSpec] = {
     "verdict": ModelGraderSpec(_verdict_brief, _weigh_verdict),
     "rubric": ModelGraderSpec(_rubric_brief, _weigh_rubric, _scale_passes),
-    "criteria": ModelGraderSpec(_criteria_brief, _weigh_criteria, _scale_passes, _names),
+    "criteria": ModelGraderSpec(_criteria_brief, _weigh_criteria, _scale_passes, _criteria_names),
     "categorical": ModelGraderSpec(_category_brief, _weigh_category, choices=_passing_first),
     "boolean": ModelGraderSpec(_boolean_brief, _weigh_boolean),
 }

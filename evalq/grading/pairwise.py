@@ -1,11 +1,11 @@
-"""Marking by comparison: a grader model sees two answers in both orders, and says which is better."""
+"""Marks by comparison: a grader model sees two answers in both orders and picks the better one."""
 
 from dataclasses import replace
 
 from evalq.definitions.graders.model import PairwiseGrader, PreferenceExample
 from evalq.errors import UngradableAnswer
 from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
-from evalq.grading.model_graders import GraderOpinion, decide, hear
+from evalq.grading.model_graders import GraderOpinion, ask_panel, decide_by_panel
 from evalq.grading.prompts import GraderBrief, ShownText, examples_text, grader_prompt, refuse_unfit
 from evalq.grading.replies import GraderReply, preference_form
 from evalq.records import Prompt
@@ -21,19 +21,20 @@ def mark_pairwise(grader: PairwiseGrader, answer: AnswerToGrade, context: Gradin
         passed = grader.passes(_SCORES["tie"])
         return Mark(passed, _SCORES["tie"], f"tie: {answer.judge} is the one compared with")
     other = _other_answer(grader, answer, context)
-    for text in (answer.text, other):
-        refuse_unfit(text)
+    refuse_unfit(answer.text)
+    refuse_unfit(other)
     prompts = pair_prompts(grader, answer, other)
 
     def ask(model: str | None) -> GraderOpinion:
-        straight, swapped = (context.consult(model, prompt, _FORM.read) for prompt in prompts)
-        return _opinion(grader, straight, swapped)
+        straight = context.consult(model, prompts[0], _FORM.read)
+        swapped = context.consult(model, prompts[1], _FORM.read)
+        return _weigh(grader, straight, swapped)
 
-    return decide(hear(grader.asked_models, ask), grader.panel, grader.passes)
+    return decide_by_panel(ask_panel(grader.asked_models, ask), grader.panel, grader.passes)
 
 
 def pair_prompts(grader: PairwiseGrader, answer: AnswerToGrade, other: str) -> tuple[Prompt, Prompt]:
-    """The answer as A against the other as B, and the other way round."""
+    """The answer as A against the other as B, then the other way round."""
     return _prompt(grader, answer, answer.text, other), _prompt(grader, answer, other, answer.text)
 
 
@@ -51,7 +52,7 @@ def _prompt(grader: PairwiseGrader, answer: AnswerToGrade, first: str, second: s
         ShownText("answer-a", "Answer A", first, "answer_a"),
         ShownText("answer-b", "Answer B", second, "answer_b"),
     ]
-    # The reference would tell which of the two it is.
+    # Against the reference, showing it would give away which answer it is.
     brief = GraderBrief(
         grader.rubric,
         _FORM,
@@ -63,8 +64,8 @@ def _prompt(grader: PairwiseGrader, answer: AnswerToGrade, first: str, second: s
     return replace(prompt, about=replace(prompt.about, graded_text=answer.text, choices=(first, second)))
 
 
-def _opinion(grader: PairwiseGrader, straight: GraderReply[str], swapped: GraderReply[str]) -> GraderOpinion:
-    """What two replies come to: `straight` with our answer as A, `swapped` with our answer as B."""
+def _weigh(grader: PairwiseGrader, straight: GraderReply[str], swapped: GraderReply[str]) -> GraderOpinion:
+    """The opinion in two replies: `straight` with our answer as A, `swapped` with our answer as B."""
     winner, position = settle(straight.value, swapped.value)
     in_full = f"{winner} against {grader.against}"
     if position is not None:
@@ -75,9 +76,9 @@ def _opinion(grader: PairwiseGrader, straight: GraderReply[str], swapped: Grader
 
 
 def settle(straight: str, swapped: str) -> tuple[str, str | None]:
-    """Win, loss or tie, and the place that was favoured if the order decided.
+    """Win, loss or tie, and the favoured position if the order decided.
 
-    Replies that contradict each other make a tie: the one place that won anything was favoured.
+    Replies that contradict each other are a tie; the position that won in either is the favoured one.
     """
     ours = {"A": "win", "B": "loss", "TIE": "tie"}[straight]
     theirs = {"A": "loss", "B": "win", "TIE": "tie"}[swapped]
@@ -87,7 +88,7 @@ def settle(straight: str, swapped: str) -> tuple[str, str | None]:
 
 
 def _example(example: PreferenceExample) -> tuple[dict[str, str], str]:
-    asked = {"Asked": example.input} if example.input else {}
+    texts = {"Asked": example.input} if example.input else {}
+    texts |= {"Answer A": example.output, "Answer B": example.other}
     reason = " ".join(example.justification.split()) or "by the rubric"
-    texts = {**asked, "Answer A": example.output, "Answer B": example.other}
     return texts, f"WINNER={example.winner} REASON={reason}"

@@ -1,4 +1,4 @@
-"""What grader models are to reply, and reading it: strictly, by the last line or as one JSON object."""
+"""The replies that grader models must give, and their strict parsing: a last line or one JSON object."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from evalq.errors import UngradableAnswer
 from evalq.records import ReplyForm
 
 PARSER_VERSION = 3
-"""Part of the cache key: a reply read by another parser is another verdict."""
+"""Part of the cache key: another parser may read another verdict in the same reply."""
 
 REASON_CHARACTERS = 1000
-"""As much of a grader's reason is kept."""
+"""How much of a grader's reason is kept."""
 
 Value = TypeVar("Value")
 Schema = Mapping[str, Any]
@@ -25,7 +25,7 @@ _MOST_LISTED = 21
 
 @dataclass(frozen=True)
 class GraderReply(Generic[Value]):
-    """What a grader model decided, and why."""
+    """A grader model's decision, and why."""
 
     value: Value
     reason: str = ""
@@ -33,7 +33,7 @@ class GraderReply(Generic[Value]):
 
 @dataclass(frozen=True)
 class Form(Generic[Value]):
-    """A form of reply: a schema for providers that hold to one, a demand for the others, and its reader."""
+    """A form of reply: a schema for providers that enforce one, a demand for the others, and its parser."""
 
     name: ReplyForm
     schema: Schema
@@ -55,11 +55,12 @@ def score_form(low: int, high: int) -> Form[int]:
     """A whole number from low to high."""
 
     def read(reply: str) -> GraderReply[int]:
-        fields = _whole(reply, "score")
-        if fields is None:
-            number, reason = _line(reply, r"SCORE=(-?(?:0|[1-9][0-9]{0,6})) REASON=(.+)", "SCORE=n REASON=…")
-            return GraderReply(_score(int(number), low, high), _cut(reason))
-        return GraderReply(_score(fields["score"], low, high), _reason(fields))
+        fields = _read_object(reply, "score")
+        if fields is not None:
+            return GraderReply(_check_score(fields["score"], low, high), _storable(fields["reason"]))
+        pattern = r"SCORE=(-?(?:0|[1-9][0-9]{0,6})) REASON=(.+)"
+        number, reason = _read_last_line(reply, pattern, "SCORE=n REASON=…")
+        return GraderReply(_check_score(int(number), low, high), _storable(reason))
 
     demand = _demand(f"SCORE=<a whole number from {low} to {high}> REASON=<one sentence>")
     return Form("score", _schema("score", _score_schema(low, high)), demand, read)
@@ -69,19 +70,18 @@ def criteria_form(names: Sequence[str], low: int, high: int) -> Form[dict[str, i
     """A whole number from low to high for each criterion, as one JSON object."""
 
     def read(reply: str) -> GraderReply[dict[str, int]]:
-        fields = _json_part(reply, "scores")
+        fields = _read_closing_object(reply, "scores")
         scores = fields["scores"]
         if not isinstance(scores, dict) or set(scores) != set(names):
             raise UngradableAnswer("the grader's scores are not those of the criteria")
-        return GraderReply({name: _score(scores[name], low, high) for name in names}, _reason(fields))
+        checked = {name: _check_score(scores[name], low, high) for name in names}
+        return GraderReply(checked, _storable(fields["reason"]))
 
-    one = _score_schema(low, high)
-    schema = _schema("scores", _object(dict.fromkeys(names, one)))
-    shape = json.dumps(
-        {"reason": "<one sentence>", "scores": dict.fromkeys(names, "<n>")}, ensure_ascii=False
-    )
+    scores = _object_schema(dict.fromkeys(names, _score_schema(low, high)))
+    example = {"reason": "<one sentence>", "scores": dict.fromkeys(names, "<n>")}
+    shape = json.dumps(example, ensure_ascii=False)
     shape = shape.replace('"<n>"', f"<a whole number from {low} to {high}>")
-    return Form("criteria", schema, _demand(shape), read)
+    return Form("criteria", _schema("scores", scores), _demand(shape), read)
 
 
 def category_form(names: Sequence[str]) -> Form[str]:
@@ -103,33 +103,33 @@ def _choice_form(name: ReplyForm, key: str, word: str, choices: Sequence[str]) -
     pattern = f"{word}=({'|'.join(map(re.escape, choices))}) REASON=(.+)"
 
     def read(reply: str) -> GraderReply[str]:
-        fields = _whole(reply, key)
+        fields = _read_object(reply, key)
         if fields is None:
-            choice, reason = _line(reply, pattern, f"{word}={'|'.join(choices)} REASON=…")
-            return GraderReply(choice, _cut(reason))
+            choice, reason = _read_last_line(reply, pattern, f"{word}={'|'.join(choices)} REASON=…")
+            return GraderReply(choice, _storable(reason))
         if fields[key] not in choices:
             raise UngradableAnswer(f"the grader's {key} is none of {', '.join(choices)}")
-        return GraderReply(fields[key], _reason(fields))
+        return GraderReply(fields[key], _storable(fields["reason"]))
 
     schema = _schema(key, {"type": "string", "enum": list(choices)})
     return Form(name, schema, _demand(f"{word}=<{' or '.join(choices)}> REASON=<one sentence>"), read)
 
 
 def _read_verdict(reply: str) -> GraderReply[str]:
-    fields = _whole(reply, "verdict")
+    fields = _read_object(reply, "verdict")
     if fields is None:
-        # ASCII: elsewhere a dotless i has a capital I, too.
+        # ASCII: otherwise a dotless i would match a capital I.
         found = re.fullmatch(r"(VALID|INVALID)\.?", _last_line(reply), re.IGNORECASE | re.ASCII)
         if not found:
             raise UngradableAnswer("the last line of the grader's reply is neither VALID nor INVALID")
         return GraderReply(found[1].upper())
     if fields["verdict"] not in ("VALID", "INVALID"):
         raise UngradableAnswer("the grader's verdict is neither VALID nor INVALID")
-    return GraderReply(fields["verdict"], _reason(fields))
+    return GraderReply(fields["verdict"], _storable(fields["reason"]))
 
 
 def _demand(*lines: str) -> str:
-    """The end of a prompt: what the reply has to look like."""
+    """The end of a prompt: what the reply must look like."""
     return "\n".join(
         (
             "If your reply is held to a JSON schema, fill that in. Otherwise you may think aloud first, "
@@ -140,7 +140,7 @@ def _demand(*lines: str) -> str:
     )
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -150,88 +150,89 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema(key: str, one: Mapping[str, Any]) -> Schema:
-    """The reason first, so that the mark follows from it."""
-    return _object({"reason": {"type": "string"}, key: one})
+    """The reason comes first, so that the mark follows from it."""
+    return _object_schema({"reason": {"type": "string"}, key: one})
 
 
 def _score_schema(low: int, high: int) -> Schema:
-    """Listed where there are few: not every provider knows a minimum."""
-    is_short = high - low < _MOST_LISTED
-    return {"type": "integer", "enum": list(range(low, high + 1))} if is_short else {"type": "integer"}
+    """A short scale is an enum: not every provider supports minimum and maximum."""
+    if high - low < _MOST_LISTED:
+        return {"type": "integer", "enum": list(range(low, high + 1))}
+    return {"type": "integer"}
 
 
 def _last_line(reply: str) -> str:
-    """Lines end at a line feed alone: a reason may quote any other separator."""
+    """The last line; only a line feed ends a line, since a reason may quote any other separator."""
     return reply.rstrip().rpartition("\n")[2].strip()
 
 
-def _line(reply: str, pattern: str, form: str) -> tuple[str, str]:
+def _read_last_line(reply: str, pattern: str, form: str) -> tuple[str, str]:
     found = re.fullmatch(pattern, _last_line(reply), re.ASCII)
     if not found:
         raise UngradableAnswer(f"the last line of the grader's reply is not {form}")
     return found[1], found[2]
 
 
-def _whole(reply: str, key: str) -> dict[str, Any] | None:
-    """The object a reply is, with just a reason and this key; None for a reply that is no object."""
-    fields = _object_in(reply.strip())
-    return None if fields is None else _expected(fields, key)
+def _read_object(reply: str, key: str) -> dict[str, Any] | None:
+    """The reply as an object with just a reason and this key; None if it is not an object."""
+    fields = _parse_object(reply.strip())
+    if fields is None:
+        return None
+    return _check_fields(fields, key)
 
 
-def _json_part(reply: str, key: str) -> dict[str, Any]:
-    """The object a reply is or ends with: on its last line, or in a code block that ends it."""
+def _read_closing_object(reply: str, key: str) -> dict[str, Any]:
+    """The object that is the reply or ends it: on its last line, or in a code block at its end."""
     for text in (reply.strip(), _last_line(reply), _last_block(reply)):
-        fields = _object_in(text)
+        fields = _parse_object(text)
         if fields is not None:
-            return _expected(fields, key)
+            return _check_fields(fields, key)
     raise UngradableAnswer("the grader's reply does not end with one JSON object")
 
 
 def _last_block(reply: str) -> str:
-    """What is inside the code block that ends a reply; "" when none does."""
+    """The content of the code block that ends a reply; "" without one."""
     lines = reply.rstrip().split("\n")
     if not _CLOSING_FENCE.fullmatch(lines[-1].strip()):
         return ""
-    opening = (at for at in range(len(lines) - 2, -1, -1) if lines[at].lstrip().startswith("```"))
-    start = next(opening, None)
-    is_block = start is not None and _OPENING_FENCE.fullmatch(lines[start].strip())
-    return "\n".join(lines[start + 1 : -1]).strip() if start is not None and is_block else ""
+    for start in range(len(lines) - 2, -1, -1):
+        line = lines[start].strip()
+        if line.startswith("```"):
+            is_opening = _OPENING_FENCE.fullmatch(line)
+            return "\n".join(lines[start + 1 : -1]).strip() if is_opening else ""
+    return ""
 
 
-def _object_in(text: str) -> dict[str, Any] | None:
+def _parse_object(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value = json.loads(text, object_pairs_hook=_refuse_repeated_keys)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a key that is there twice nobody knows which one was meant."""
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A repeated key makes the reply ambiguous."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key twice")
     return dict(pairs)
 
 
-def _expected(fields: dict[str, Any], key: str) -> dict[str, Any]:
+def _check_fields(fields: dict[str, Any], key: str) -> dict[str, Any]:
     if set(fields) != {"reason", key} or not isinstance(fields["reason"], str):
         raise UngradableAnswer(f"the grader's JSON is not an object with reason and {key}")
     return fields
 
 
-def _score(value: object, low: int, high: int) -> int:
+def _check_score(value: object, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
-        raise UngradableAnswer(f"a score of the grader is no whole number from {low} to {high}")
+        raise UngradableAnswer(f"a score of the grader is not a whole number from {low} to {high}")
     return value
 
 
-def _reason(fields: Mapping[str, Any]) -> str:
-    return _cut(str(fields["reason"]))
-
-
-def _cut(reason: str) -> str:
-    """As it can be stored: JSON may escape what neither UTF-8 nor Postgres holds."""
+def _storable(reason: str) -> str:
+    """The reason without what neither UTF-8 nor Postgres can store: JSON may escape such characters."""
     storable = reason.replace("\x00", "").encode(errors="replace").decode()
     return storable.strip()[:REASON_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Marking by a grader model: VALID or INVALID for each finding, or for the whole answer."""
+"""Marks by a task's scoring block: by substrings, or VALID and INVALID from a grader model."""
 
 import json
 import re
@@ -13,95 +13,115 @@ from evalq.definitions.task import FINDINGS_RULE, PassRule, TaskConfig
 from evalq.definitions.template import check_template, render
 from evalq.errors import InputError, Problem, UngradableAnswer
 from evalq.grading.grader import GradingContext
-from evalq.grading.prompts import SYSTEM, fenced, nonce_of, notice, refuse_unfit
+from evalq.grading.prompts import SYSTEM, fence, nonce_of, notice, refuse_unfit
 from evalq.grading.replies import verdict_form
 from evalq.records import Prompt
 
+MAX_FINDINGS = 10
+"""The most findings that go to the grader; more on one case is a flood, not an audit."""
+
+VERDICT_TOKENS = 256
+"""Room for a short reason, and for models that think first: their thinking counts too."""
+
+_VERDICT = verdict_form()
+
+VERDICT_SCHEMA: Mapping[str, Any] = _VERDICT.schema
+"""For providers that enforce a schema: the reason comes first, so the verdict follows from it."""
+
+_DEMAND = "Reply with one word and nothing else, unless you are held to a JSON schema: VALID or INVALID"
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _MAX_CHARS = 1_000_000
 
-
-def parse_list(answer: str) -> list[Any]:
-    """The answer's JSON list, with or without a code fence around it."""
-    text = answer[:_MAX_CHARS]
-    fenced = _FENCE.match(text)
-    try:
-        value = json.loads(fenced.group(1) if fenced else text)
-        finding_json(value).encode()  # half a surrogate pair could not be sent on to a grader
-    except (ValueError, RecursionError) as exc:
-        raise UngradableAnswer("the answer is not a JSON list") from exc
-    if not isinstance(value, list):
-        raise UngradableAnswer(f"the answer is a JSON {type(value).__name__}, not a list")
-    return value
+Decision = tuple[bool, str]
+"""Passed or not, and why."""
 
 
-def finding_text(finding: Any) -> str:
-    """Everything a finding says, as plain text: JSON escapes must not hide a quote."""
-    texts, rest = [], [finding]
-    while rest:  # not by recursion: a model may nest deeper than the stack
-        value = rest.pop()
-        if isinstance(value, dict | list):
-            rest += reversed(list(value.values()) if isinstance(value, dict) else value)
-        else:
-            texts.append(value if isinstance(value, str) else json.dumps(value))
-    return "\n".join(texts)
+def mark_strictly(rule: PassRule, case: EvalCase, answer: str) -> Decision:
+    """Decide by substrings; raise UngradableAnswer for an answer in another form than the rule needs."""
+    return _RULES[rule](case, answer)
 
 
-def finding_json(finding: Any) -> str:
-    """A finding in one canonical form: what the grader model reads and the cache is keyed by."""
-    return json.dumps(finding, ensure_ascii=False, sort_keys=True)
+def _match_exactly(case: EvalCase, answer: str) -> Decision:
+    wanted = str((case.expected or {}).get("answer", ""))
+    if answer.strip() == wanted.strip():
+        return True, "equals the expected answer"
+    return False, f"expected {wanted!r}"
 
 
-MAX_FINDINGS = 10
-"""At most so many findings are put to the grader; more on one case is a flood, not an audit."""
-
-VERDICT_TOKENS = 256
-"""Room for a short reason, and for models that think before they speak: their thinking counts too."""
-
-_FORM = verdict_form()
-
-VERDICT_SCHEMA: Mapping[str, Any] = _FORM.schema
-"""For providers that can hold to a schema: the reason first, so that the verdict follows from it."""
-
-_DEMAND = "Reply with one word and nothing else, unless you are held to a JSON schema: VALID or INVALID"
+def _match_substring(case: EvalCase, answer: str) -> Decision:
+    wanted = wanted_phrases(case.expected or {})
+    for phrase in wanted:
+        if phrase in answer:
+            return True, f"contains {phrase!r}"
+    return False, f"contains none of {wanted!r}"
 
 
-def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: GradingContext) -> tuple[bool, str]:
-    """Passed or not, and why, by the task's pass rule over the grader's verdicts."""
+def _match_findings(case: EvalCase, answer: str) -> Decision:
+    findings = parse_list(answer)
+    if case.expected_type == "negative":
+        return _decide_negative(findings)
+    if not findings:
+        return False, "empty on a positive case"
+    texts = [finding_text(finding) for finding in findings]
+    for phrase in wanted_phrases(case.expected or {}):
+        if any(phrase in text for text in texts):
+            return True, f"a finding contains {phrase!r}"
+    return False, "no finding names the contradiction"
+
+
+def _decide_negative(findings: list[Any]) -> Decision:
+    """A negative case needs an empty list."""
+    if findings:
+        return False, f"{len(findings)} findings on a negative case"
+    return True, "rightly empty"
+
+
+_RULES: dict[PassRule, Callable[[EvalCase, str], Decision]] = {
+    "exact_match": _match_exactly,
+    "any_substring": _match_substring,
+    "positive_at_least_one_valid_or_empty_on_negative": _match_findings,
+}
+
+
+def wanted_phrases(expected: Mapping[str, Any]) -> list[str]:
+    """The phrases of which one must occur: `any_of`, or `answer` alone."""
+    if expected.get("any_of"):
+        return [str(phrase) for phrase in expected["any_of"]]
+    if "answer" in expected:
+        return [str(expected["answer"])]
+    return []
+
+
+def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: GradingContext) -> Decision:
+    """Decide by the grader model's verdicts, on each finding or on the whole answer."""
     assert task.scoring is not None
     if task.scoring.pass_rule != FINDINGS_RULE:
-        passed = _decide(task, case, answer, context)
+        passed = _is_valid(task, case, answer, context)
         return passed, f"grader says {'VALID' if passed else 'INVALID'}"
-    return _mark_findings(task, case, parse_list(answer), context)
+    findings = parse_list(answer)
+    if case.expected_type == "negative":
+        return _decide_negative(findings)
+    if not findings:
+        return False, "empty on a positive case"
+    if len(findings) > MAX_FINDINGS:
+        raise UngradableAnswer(f"{len(findings)} findings, at most {MAX_FINDINGS} are graded")
+    for number, finding in enumerate(findings, start=1):
+        if _is_valid(task, case, finding_json(finding), context):
+            return True, f"finding {number} of {len(findings)} is VALID"
+    return False, f"no VALID finding among {len(findings)}"
 
 
-def _decide(task: TaskConfig, case: EvalCase, text: str, context: GradingContext) -> bool:
+def _is_valid(task: TaskConfig, case: EvalCase, text: str, context: GradingContext) -> bool:
     assert task.scoring is not None
     refuse_unfit(text)
     return context.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
 
 
-def _mark_findings(
-    task: TaskConfig, case: EvalCase, findings: list[Any], context: GradingContext
-) -> tuple[bool, str]:
-    """A positive case needs one valid finding, a negative one an empty list."""
-    if case.expected_type == "negative":
-        return (
-            (False, f"{len(findings)} findings on a negative case") if findings else (True, "rightly empty")
-        )
-    if len(findings) > MAX_FINDINGS:
-        raise UngradableAnswer(f"{len(findings)} findings, at most {MAX_FINDINGS} are graded")
-    for place, finding in enumerate(findings, start=1):
-        if _decide(task, case, finding_json(finding), context):
-            return True, f"finding {place} of {len(findings)} is VALID"
-    return False, f"no VALID finding among {len(findings)}" if findings else "empty on a positive case"
-
-
 def verdict_prompt(task: TaskConfig, case: EvalCase, graded_text: str) -> Prompt:
-    """The question to the grader model; what is graded stands behind a fence, wherever the rubric has it."""
+    """The prompt to the grader model; the graded text is fenced wherever the rubric puts it."""
     rubric, expected = rubric_text(task), json.dumps(case.expected, ensure_ascii=False)
     nonce = nonce_of(task.name, case.id, case.inputs, expected, rubric, graded_text)
-    shown = fenced("answer", graded_text, nonce)
+    shown = fence("answer", graded_text, nonce)
     values = {**case.inputs, "expected": expected, "answer": shown, "finding_json": shown}
     return Prompt(
         system=SYSTEM,
@@ -120,7 +140,7 @@ def rubric_text(task: TaskConfig) -> str:
 
 
 def check_rubric(task: TaskConfig, case: EvalCase) -> None:
-    """Refuse a rubric that names what no case has, or asks about nothing."""
+    """Refuse a rubric that names an unknown field, or does not show the answer."""
     names = set(check_template(rubric_text(task)))
     unknown = sorted(names - {*case.inputs, "expected", "answer", "finding_json"})
     if unknown:
@@ -135,61 +155,40 @@ def check_rubric(task: TaskConfig, case: EvalCase) -> None:
 
 
 def read_verdict(reply: str) -> bool:
-    """True for VALID, False for INVALID, alone on the last line or as JSON; anything else is no verdict."""
-    return _FORM.read(reply).value == "VALID"
+    """True for VALID, False for INVALID; raise UngradableAnswer for a reply in another form."""
+    return _VERDICT.read(reply).value == "VALID"
 
 
-Mark = tuple[bool, str]
+def parse_list(answer: str) -> list[Any]:
+    """The answer's JSON list, with or without a code fence around it."""
+    text = answer[:_MAX_CHARS]
+    fenced = _FENCE.match(text)
+    try:
+        value = json.loads(fenced.group(1) if fenced else text)
+        finding_json(value).encode()  # half a surrogate pair cannot be sent to a grader
+    except (ValueError, RecursionError) as exc:
+        raise UngradableAnswer("the answer is not a JSON list") from exc
+    if not isinstance(value, list):
+        raise UngradableAnswer(f"the answer is a JSON {type(value).__name__}, not a list")
+    return value
 
 
-def mark_strictly(rule: PassRule, case: EvalCase, answer: str) -> Mark:
-    """Passed or not, and why. Raises UngradableAnswer for an answer that is not in the agreed form."""
-    return _RULES[rule](case, answer)
+def finding_text(finding: Any) -> str:
+    """All values of a finding as plain text: JSON escapes must not hide a quote."""
+    texts, rest = [], [finding]
+    while rest:  # not by recursion: a model may nest deeper than the stack
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(reversed(value.values()))
+        elif isinstance(value, list):
+            rest.extend(reversed(value))
+        elif isinstance(value, str):
+            texts.append(value)
+        else:
+            texts.append(json.dumps(value))
+    return "\n".join(texts)
 
 
-def wanted_phrases(expected: Mapping[str, Any]) -> list[str]:
-    """The phrases of which one must occur: `any_of`, or `answer` alone."""
-    any_of = expected.get("any_of")
-    return (
-        [str(phrase) for phrase in any_of]
-        if any_of
-        else [str(expected["answer"])]
-        if "answer" in expected
-        else []
-    )
-
-
-def _exact_match(case: EvalCase, answer: str) -> Mark:
-    wanted = str((case.expected or {}).get("answer", ""))
-    passed = answer.strip() == wanted.strip()
-    return passed, "equals the expected answer" if passed else f"expected {wanted!r}"
-
-
-def _any_substring(case: EvalCase, answer: str) -> Mark:
-    wanted = wanted_phrases(case.expected or {})
-    found = next((phrase for phrase in wanted if phrase in answer), None)
-    return (True, f"contains {found!r}") if found is not None else (False, f"contains none of {wanted!r}")
-
-
-def _findings(case: EvalCase, answer: str) -> Mark:
-    findings = parse_list(answer)
-    if case.expected_type == "negative":
-        return (
-            (False, f"{len(findings)} findings on a negative case") if findings else (True, "rightly empty")
-        )
-    if not findings:
-        return False, "empty on a positive case"
-    wanted = wanted_phrases(case.expected or {})
-    found = next((phrase for phrase in wanted for f in findings if phrase in finding_text(f)), None)
-    return (
-        (True, f"a finding contains {found!r}")
-        if found is not None
-        else (False, "no finding names the contradiction")
-    )
-
-
-_RULES: dict[PassRule, Callable[[EvalCase, str], Mark]] = {
-    "exact_match": _exact_match,
-    "any_substring": _any_substring,
-    "positive_at_least_one_valid_or_empty_on_negative": _findings,
-}
+def finding_json(finding: Any) -> str:
+    """A finding in canonical form, which the grader model reads and the cache key contains."""
+    return json.dumps(finding, ensure_ascii=False, sort_keys=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evalq.errors import UngradableAnswer
-from evalq.grading.prompts import MAX_CHARACTERS, fenced, nonce_of, notice, refuse_unfit, without_nonce
+from evalq.grading.prompts import MAX_CHARACTERS, fence, nonce_of, notice, refuse_unfit, without_nonce
 
 
 def test_a_nonce_is_the_same_for_the_same_parts_and_another_for_others() -> None:
@@ -31,25 +31,25 @@ def test_an_answer_that_learns_its_nonce_gets_another() -> None:
     ],
 )
 def test_a_tag_like_ours_is_made_harmless_in_the_text(text: str) -> None:
-    inside = fenced("answer", text, "f" * 16).split("\n")[1]
+    inside = fence("answer", text, "f" * 16).split("\n")[1]
     assert "_" in inside
     assert inside.replace("_", "-") == text
 
 
 @pytest.mark.parametrize("text", ["<answer>42</answer>", "a-b < c", "<b>question-1</b>", "answer-0123"])
 def test_other_tags_stay_as_they_are(text: str) -> None:
-    assert fenced("answer", text, "0" * 16) == f"<answer-{'0' * 16}>\n{text}\n</answer-{'0' * 16}>"
+    assert fence("answer", text, "0" * 16) == f"<answer-{'0' * 16}>\n{text}\n</answer-{'0' * 16}>"
 
 
 def test_a_prompt_without_its_nonce_is_the_same_for_every_answer() -> None:
-    prompts = [f"{notice(nonce)}\n{fenced('answer', 'x', nonce)}" for nonce in ("a" * 16, "b" * 16)]
+    prompts = [f"{notice(nonce)}\n{fence('answer', 'x', nonce)}" for nonce in ("a" * 16, "b" * 16)]
     assert without_nonce(prompts[0]) == without_nonce(prompts[1]) != prompts[0]
     assert without_nonce("no notice here") == "no notice here"
 
 
 def test_a_forged_notice_inside_the_answer_does_not_hide_ours() -> None:
     nonce, forged = "a" * 16, "b" * 16
-    prompt = f"{notice(nonce)}\n{fenced('answer', notice(forged), nonce)}"
+    prompt = f"{notice(nonce)}\n{fence('answer', notice(forged), nonce)}"
     assert nonce not in without_nonce(prompt)
     assert forged in without_nonce(prompt)
 
