@@ -1,4 +1,4 @@
-"""Whether a value fits a JSON Schema, found out in bounded time."""
+"""Checks a value against a JSON Schema in bounded time."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,14 +17,14 @@ from evalq.grading.reading import FORMATS
 from evalq.grading.search import TimedSearch
 
 TIME_LIMIT_S = 1.5
-"""Of processor time: enough for a megabyte of JSON and an ordinary schema."""
+"""Processor time: enough for a megabyte of JSON and an ordinary schema."""
 
-STEPS_A_LOOK = 500
+STEPS_PER_CLOCK_CHECK = 500
 MAX_ERRORS = 100
 
 
 class Validator(Protocol):
-    """What a keyword's function is given: what it may take, and the way further down."""
+    """The part of a jsonschema validator that keyword functions use."""
 
     format_checker: object
 
@@ -43,7 +43,7 @@ Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def find_misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
-    """Where a JSON value does not fit the schema, and why; None when it does."""
+    """Where a JSON value does not fit the schema, and why; None if it fits."""
     plain = without_dialect(schema)
     validator = _bounded_validator()(plain, registry=registry_of(plain), format_checker=_Allowance())
     try:
@@ -54,7 +54,7 @@ def find_misfit(schema: Schema, value: Any) -> tuple[str, str] | None:
 
 
 class _Allowance(FormatChecker):
-    """What one validation may take: it travels with the validator into every part of the schema.
+    """The time limit of one validation, which travels with the validator into every part of the schema.
 
     A recursive schema with alternatives can take time that doubles with every level of the answer.
     """
@@ -66,13 +66,13 @@ class _Allowance(FormatChecker):
         self._end_s = time.thread_time() + TIME_LIMIT_S
 
     def step(self) -> None:
-        """One keyword more; the clock is looked at now and then."""
+        """Count one keyword, and check the clock now and then."""
         self._steps += 1
-        if self._steps % STEPS_A_LOOK == 0 and time.thread_time() > self._end_s:
+        if self._steps % STEPS_PER_CLOCK_CHECK == 0 and time.thread_time() > self._end_s:
             raise UngradableAnswer(f"the schema takes longer than {TIME_LIMIT_S:g} s on this answer")
 
     def check(self, instance: object, format: str) -> None:  # noqa: A002 - the library's name for it
-        """The formats that are asserted, of texts alone."""
+        """Check the known formats, on texts only."""
         if isinstance(instance, str) and format in FORMATS and not FORMATS[format](instance):
             raise FormatError(f"{quote(instance)} is no {format}")
 
@@ -93,7 +93,9 @@ def _pattern_properties(
     validator: Validator, patterns: Mapping[str, Any], instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     del schema
-    for pattern, subschema in patterns.items() if isinstance(instance, dict) else ():
+    if not isinstance(instance, dict):
+        return
+    for pattern, subschema in patterns.items():
         for key, value in instance.items():
             if _allowance(validator).search.find(pattern, key) is not None:
                 yield from validator.descend(value, subschema, path=key, schema_path=pattern)
@@ -102,9 +104,11 @@ def _pattern_properties(
 def _additional_properties(
     validator: Validator, rest: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     search = _allowance(validator).search
-    for key in instance if isinstance(instance, dict) else ():
+    for key in instance:
         if key in named or any(search.find(pattern, key) is not None for pattern in patterns):
             continue
         if rest is False:
@@ -122,7 +126,7 @@ def _unique_items(
 
 
 def _hashable(value: Any) -> Any:
-    """Equal for values equal as JSON: 1 is 1.0, true is not 1."""
+    """A key that is equal for values equal as JSON: 1 is 1.0, true is not 1."""
     if isinstance(value, dict):
         return "mapping", frozenset((key, _hashable(item)) for key, item in value.items())
     if isinstance(value, list):
@@ -140,7 +144,7 @@ _OWN: Mapping[str, Keyword] = {
 
 @lru_cache(maxsize=1)
 def _bounded_validator() -> Callable[..., Validator]:
-    """Draft 2020-12 with every keyword counted, and our own for those that could take forever."""
+    """Draft 2020-12 with every keyword counted, and our own functions for keywords that could run forever."""
     keywords: Mapping[str, Keyword] = {**Draft202012Validator.VALIDATORS, **_OWN}
     counted = {name: _counted(keyword) for name, keyword in keywords.items()}
     bounded: Callable[..., Validator] = extend(Draft202012Validator, counted)  # type: ignore[no-untyped-call]
