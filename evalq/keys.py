@@ -1,4 +1,4 @@
-"""The keys file: API keys of one user, readable by nobody else, under those of the environment."""
+"""The keys file: API keys that only one user can read; keys in the environment come first."""
 
 import os
 import re
@@ -21,37 +21,36 @@ PROVIDER_KEYS = {
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
 _VALUE = re.compile(r"[!#-&(-~]+(?: [!#-&(-~]+)*")  # what an HTTP header can carry, without quotes
 _LINE = re.compile(r"(?P<name>[^=\s]+)=(?:(?P<quote>[\"'])(?P<quoted>.*)(?P=quote)|(?P<bare>\S*))")
-_LOOSE = 0o7777 & ~0o600
-
-
-_PLACES = {"PATH", "HOME", "LANG", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+_MODES_OF_OTHERS = 0o7777 & ~0o600
+_HARMLESS = {"PATH", "HOME", "LANG", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
 
 
 def keys_file(environ: Mapping[str, str]) -> Path:
     """Where the keys are: `evalq/.env` in the user's configuration folder."""
     folder = Path(environ.get("XDG_CONFIG_HOME", ""))
-    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
-    # The specification of that variable has relative paths ignored.
-    return (folder if folder.is_absolute() else home / ".config") / "evalq" / ".env"
+    if not folder.is_absolute():  # the XDG specification ignores relative paths
+        home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+        folder = home / ".config"
+    return folder / "evalq" / ".env"
 
 
 def stored_names(environ: Mapping[str, str]) -> list[str]:
     """The variables the file has a key for."""
     path = keys_file(environ)
-    return list(_entries(_read(path), path))
+    return list(_parse(_read(path), path))
 
 
 def load_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The file's keys by variable, the environment's value where that has one; an empty one is unset."""
+    """The file's keys by variable; a value in the environment wins unless it is empty."""
     path = keys_file(environ)
-    stored = _entries(_read(path), path)
-    return {
-        name: environ[name] if environ.get(name, "").strip() else value for name, (_, value) in stored.items()
-    }
+    keys = {}
+    for name, (_, value) in _parse(_read(path), path).items():
+        keys[name] = environ[name] if environ.get(name, "").strip() else value
+    return keys
 
 
 def keys_version(environ: Mapping[str, str]) -> tuple[int, int]:
-    """Tells one state of the file from the next without reading it."""
+    """A value that changes whenever the file does."""
     try:
         found = keys_file(environ).stat()
     except OSError:
@@ -60,59 +59,59 @@ def keys_version(environ: Mapping[str, str]) -> tuple[int, int]:
 
 
 def environment_with_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with the file's keys where it is silent."""
+    """The environment, with the file's keys added where it has none."""
     return {**environ, **load_keys(environ)}
 
 
 def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a worker that runs strangers' code is given: where things are, and nobody's keys."""
+    """The environment of a worker that runs untrusted code: where things are, and no key."""
     kept = {
         name: value
         for name, value in environ.items()
-        if name in _PLACES or (name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH")
+        if name in _HARMLESS or (name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH")
     }
-    return {**kept, "XDG_CONFIG_HOME": "/nonexistent"}  # the keys file is not to be found
+    return {**kept, "XDG_CONFIG_HOME": "/nonexistent"}  # hides the keys file
 
 
 def variable_of(provider_or_variable: str) -> str:
-    """The variable that is meant by a provider's name or by its own."""
+    """The variable of a provider, or the one that is named itself."""
     name = PROVIDER_KEYS.get(provider_or_variable.lower(), provider_or_variable)
     if not _NAME.fullmatch(name):
         remedy = f"name one of {', '.join(PROVIDER_KEYS)}, or a variable such as MY_API_KEY"
-        # What was given is not repeated: it may be the key itself, put in the wrong place.
-        raise InputError(Problem("this is no provider and no variable", remedy))
+        # The argument is not shown: it may be the key itself, in the wrong place.
+        raise InputError(Problem("this is neither a provider nor a variable", remedy))
     if _is_setting(name):
-        raise InputError(Problem(f"{name} is a setting, no key", "write it into evalq.yaml, or export it"))
+        raise InputError(Problem(f"{name} is a setting, not a key", "write it into evalq.yaml, or export it"))
     return name
 
 
 def store_key(environ: Mapping[str, str], name: str, value: str) -> Path:
-    """Write one key, in place of an older one of its name; everything else in the file stays."""
+    """Write one key, replacing an older one of that name; everything else in the file stays."""
     if not _VALUE.fullmatch(value):
         raise InputError(
-            Problem(f"this is no key for {name}", "give it as it is: not empty, no quotes, no line breaks")
+            Problem(f"this is not a key for {name}", "give it as it is: not empty, no quotes, no line breaks")
         )
     path = keys_file(environ)
     lines = _read(path)
-    at, _ = _entries(lines, path).get(name, (len(lines), ""))
+    at, _ = _parse(lines, path).get(name, (len(lines), ""))
     written = f'{name}="{value}"' if " " in value else f"{name}={value}"
     _write(path, [*lines[:at], written, *lines[at + 1 :]])
     return path
 
 
 def remove_key(environ: Mapping[str, str], name: str) -> bool:
-    """Forget one key; whether there was one."""
+    """Remove one key; return whether there was one."""
     path = keys_file(environ)
     lines = _read(path)
-    found = _entries(lines, path).get(name)
+    found = _parse(lines, path).get(name)
     if found:
         _write(path, [*lines[: found[0]], *lines[found[0] + 1 :]])
     return found is not None
 
 
 def _read(path: Path) -> list[str]:
-    """The file's lines, if it is the user's own and closed to all others; none without a file."""
-    with _told(path):
+    """The lines of the file, which only its owner may be able to read; none without a file."""
+    with _errors_named(path):
         try:
             with path.open(encoding="utf-8") as file:
                 _refuse_exposed(path, os.fstat(file.fileno()))
@@ -123,25 +122,27 @@ def _read(path: Path) -> list[str]:
 
 def _refuse_exposed(path: Path, found: os.stat_result) -> None:
     if os.name != "posix":
-        return  # elsewhere a mode does not say who may read
+        return  # elsewhere the mode does not show who may read
     if found.st_uid != os.geteuid():
         raise Refused(f"{path} belongs to another user; make it yours: chown {os.geteuid()} '{path}'")
     mode = stat.S_IMODE(found.st_mode)
-    if mode & _LOOSE:
+    if mode & _MODES_OF_OTHERS:
         raise Refused(f"{path} holds keys and has mode {mode:04o}; close it: chmod 600 '{path}'")
 
 
-def _entries(lines: Sequence[str], path: Path) -> dict[str, tuple[int, str]]:
-    """Each name's line and value. A bad line is told by its number, never by what it says."""
+def _parse(lines: Sequence[str], path: Path) -> dict[str, tuple[int, str]]:
+    """Each name with its line and value. A bad line is reported by its number, never by its content."""
     entries: dict[str, tuple[int, str]] = {}
     problems = []
     for at, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line.strip())
-        name, value = (match["name"], match["quoted"] or match["bare"] or "") if match else ("", "")
-        if wrong := _wrong(name, value, entries):
-            problems.append(Problem(wrong, "mend or remove it", str(path), at + 1))
+        name = match["name"] if match else ""
+        value = (match["quoted"] or match["bare"] or "") if match else ""
+        error = _find_error(name, value, entries)
+        if error:
+            problems.append(Problem(error, "fix or remove it", str(path), at + 1))
         else:
             entries[name] = (at, value)
     if problems:
@@ -149,25 +150,27 @@ def _entries(lines: Sequence[str], path: Path) -> dict[str, tuple[int, str]]:
     return entries
 
 
-def _wrong(name: str, value: str, earlier: Mapping[str, object]) -> str:
-    """What is wrong with a line; a name is shown only when it is sure to be one."""
+def _find_error(name: str, value: str, earlier: Mapping[str, object]) -> str:
+    """What is wrong with a line, or nothing; a name is shown only when it is certainly one."""
     if not _NAME.fullmatch(name):
         return "this line is not NAME=value: a name in capitals, quotes around a value with spaces"
     if _is_setting(name):
-        return f"{name} is a setting, no key: it belongs in evalq.yaml or the environment"
+        return f"{name} is a setting, not a key: it belongs in evalq.yaml or the environment"
     if name in earlier:
         return f"{name} is written twice"
-    return "" if _VALUE.fullmatch(value) else f"the value of {name} is empty, or has quotes in it"
+    if not _VALUE.fullmatch(value):
+        return f"the value of {name} is empty, or has quotes in it"
+    return ""
 
 
 def _is_setting(name: str) -> bool:
-    """Settings rank above this file: one that slept in here would be obeyed by nobody."""
+    """Whether a variable is a setting, which evalq never reads from this file."""
     return name.startswith("EVALQ_") and not name.startswith("EVALQ_VAR_")
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:
     """Replace the file in one step, mode 0600 from the first byte, in a folder of mode 0700."""
-    with _told(path):
+    with _errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target = path.resolve()
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".env.")
@@ -183,8 +186,8 @@ def _write(path: Path, lines: Sequence[str]) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What the system or the text's encoding refuses, in words that name the file."""
+def _errors_named(path: Path) -> Iterator[None]:
+    """Turn errors of the system or of the encoding into InputErrors that name the file."""
     try:
         yield
     except UnicodeDecodeError:

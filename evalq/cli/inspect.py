@@ -1,4 +1,4 @@
-"""Commands that read bake-offs: runs and inspect."""
+"""Commands that show bake-offs: runs and inspect."""
 
 import json
 from collections.abc import Sequence
@@ -8,17 +8,25 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.cli.output import note, print_json, print_report, print_table, suggest
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.inspect import CaseFilter
+    from evalq.bakeoff.inspect import CaseFilter, Filter
     from evalq.reports.cases import CaseView
     from evalq.results import BakeOffResult
     from evalq.store.database import Database, Row
 
 
+_CALL_COLUMNS = (
+    *("run", "case_id", "purpose", "judge", "attempt", "state"),
+    *("reserved_usd", "cost_usd", "latency_ms", "request_id", "fault_kind", "fault_message"),
+)
+
+
 @click.command()
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Bake-offs shown at most."
+)
 @options.as_json("A list of bake-offs, newest first.")
 @pass_context
 def runs(context: Context, limit: int, as_json: bool) -> int:
@@ -26,7 +34,7 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
-        rows = [_listed(row) for row in bakeoffs.listing(session.db, limit=limit)]
+        rows = [_run_document(row) for row in bakeoffs.listing(session.db, limit=limit)]
     if as_json:
         print_json(rows)
     else:
@@ -34,7 +42,7 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
     return 0
 
 
-def _listed(row: "Row") -> dict[str, Any]:
+def _run_document(row: "Row") -> dict[str, Any]:
     runs = json.loads(row["result"])["runs"] if row["result"] else []
     best = runs[0] if runs and runs[0]["accuracy"] is not None else None
     return {
@@ -52,7 +60,6 @@ def _listed(row: "Row") -> dict[str, Any]:
 
 
 def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
-
     if not rows:
         note("no bake-off yet; `evalq demo` runs one without any key")
         return
@@ -63,7 +70,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
             row["eval_set"],
             row["state"],
             f"{row['done']}/{row['jobs']}",
-            _best(row["best"]),
+            _format_best(row["best"]),
             f"{float(row['spent_usd']):.2f}/{row['cap_usd']}",
             row["started_at"][:16].replace("T", " "),
         )
@@ -73,7 +80,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
     suggest(f"evalq inspect {rows[0]['id']}")
 
 
-def _best(best: dict[str, Any] | None) -> str:
+def _format_best(best: dict[str, Any] | None) -> str:
     if best is None:
         return "–"
     return f"{best['judge']} {best['accuracy']:.0%} ({best['ci_low']:.0%}–{best['ci_high']:.0%})"
@@ -110,103 +117,86 @@ def inspect(
     limit: int,
     as_json: bool,
 ) -> int:
-    """Look into a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
+    """Show a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
     from evalq.bakeoff.conclude import result_of
     from evalq.bakeoff.inspect import CaseFilter, find_cases, require_judge
     from evalq.store import bakeoffs
 
-    show = "failures" if show_failures else "disagreements" if disagreements else "all"
-    question = CaseFilter(show, case_id, judge, limit)  # type: ignore[arg-type]
+    show: Filter = "disagreements" if disagreements else "all"
+    if show_failures:
+        show = "failures"
+    wanted = CaseFilter(show, case_id, judge, limit)
     with context.open_session() as session:
         result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
         require_judge(result, judge)
         if show_calls:
-            return _show_calls(session.db, result.id, question, as_json=as_json)
-        if show_kappa and not as_json:
-            return _show_kappa(result)
-        asks_for_cases = show != "all" or case_id or judge
-        cases, total = find_cases(session.db, result, question) if asks_for_cases else ([], 0)
-    _render(result, cases, total, question=question, as_json=as_json)
+            _show_calls(session.db, result.id, wanted, as_json=as_json)
+        elif show_kappa and not as_json:
+            _show_kappa(result)
+        elif show == "all" and not case_id and not judge:
+            _show_tables(result, as_json=as_json)
+        else:
+            cases, total = find_cases(session.db, result, wanted)
+            _show_cases(result, cases, total, wanted, as_json=as_json)
     return 0
 
 
-def _render(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, *, question: "CaseFilter", as_json: bool
+def _show_tables(result: "BakeOffResult", *, as_json: bool) -> None:
+    from evalq.cli.progress import print_result
+    from evalq.reports.final import render_plain_strata, render_strata
+
+    if as_json:
+        print_json(result.to_dict())
+        return
+    print_report(result, render_strata, render_plain_strata)
+    print_result(result)
+
+
+def _show_cases(
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, wanted: "CaseFilter", *, as_json: bool
 ) -> None:
     from evalq.bakeoff.inspect import case_document
 
     if as_json:
-        document = result.to_dict()
-        if question.show != "all" or question.case_id or question.judge:
-            document |= {"cases": [case_document(case) for case in cases], "n_cases_found": total}
-        print_json(document)
-    elif question.show == "all" and not question.case_id and not question.judge:
-        _print_tables(result)
+        listed = [case_document(case) for case in cases]
+        print_json({**result.to_dict(), "cases": listed, "n_cases_found": total})
     else:
-        _print_cases(result, cases, total, question)
-
-
-def _print_tables(result: "BakeOffResult") -> None:
-    import sys
-
-    from rich.console import Console
-
-    from evalq.cli.progress import print_result
-    from evalq.reports.final import render_plain_strata, render_strata
-
-    if not sys.stdout.isatty():
-        click.echo(render_plain_strata(result))
-    else:
-        console = Console()
-        console.print(render_strata(result, width=console.width, ascii_only=console.options.ascii_only))
-    print_result(result)
+        _print_cases(result, cases, total, wanted)
 
 
 def _print_cases(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, question: "CaseFilter"
+    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, wanted: "CaseFilter"
 ) -> None:
     from rich.console import Console
 
     from evalq.reports.cases import render_case, render_case_list
 
     console = Console(soft_wrap=False)
-    if question.case_id:
+    if wanted.case_id:
         console.print(render_case(cases[0], console.width, ascii_only=console.options.ascii_only))
         return
-    judges = [run.judge for run in result.runs if question.judge in (None, run.judge)]
+    judges = [run.judge for run in result.runs if wanted.judge in (None, run.judge)]
     console.print(render_case_list(cases, judges, console.width, ascii_only=console.options.ascii_only))
     note(f"{len(cases)} of {total} cases")
     if cases:
         suggest(f"evalq inspect {result.id} --case {cases[0].case_id}")
 
 
-def _show_kappa(result: "BakeOffResult") -> int:
+def _show_kappa(result: "BakeOffResult") -> None:
     from evalq.cli.compare import print_kappa
 
     print_kappa(result.kappa)
     suggest(f"evalq inspect {result.id} --disagreements")
-    return 0
 
 
-def _show_calls(db: "Database", bakeoff_id: int, question: "CaseFilter", *, as_json: bool) -> int:
-
+def _show_calls(db: "Database", bakeoff_id: int, wanted: "CaseFilter", *, as_json: bool) -> None:
     rows = db.rows(
-        "calls", bakeoff_id=bakeoff_id, case_id=question.case_id, judge=question.judge, limit=question.limit
+        "calls", bakeoff_id=bakeoff_id, case_id=wanted.case_id, judge=wanted.judge, limit=wanted.limit
     )
     if as_json:
         print_json(rows)
-        return 0
-    names = (
-        "run",
-        "case_id",
-        "purpose",
-        "judge",
-        "attempt",
-        "state",
-        "reserved_usd",
-        "cost_usd",
-        "latency_ms",
-    )
-    shown = (*names, "request_id", "fault_kind", "fault_message")
-    print_table(shown, [["" if row[name] is None else str(row[name]) for name in shown] for row in rows])
-    return 0
+        return
+    cells = []
+    for row in rows:
+        cells.append(["" if row[name] is None else str(row[name]) for name in _CALL_COLUMNS])
+    print_table(_CALL_COLUMNS, cells)

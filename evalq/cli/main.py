@@ -1,4 +1,4 @@
-"""The `evalq` program: commands are found by name and imported only when used."""
+"""The `evalq` program: it finds commands by name and imports only the one that is used."""
 
 import signal
 import sys
@@ -9,7 +9,7 @@ import click
 
 from evalq.errors import EvalqError, InputError
 
-# name: (where the command is, its one line of help). The lines live here so that --help imports nothing.
+# name: (module and function, one line of help). The lines live here so that --help imports nothing.
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("evalq.cli.bakeoff:demo", "Run a bake-off of seven simulated judges: no key, no cost."),
     "init": ("evalq.cli.definitions:init", "Write a task and an evalset to start from."),
@@ -23,26 +23,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("evalq.cli.control:watch", "Follow a bake-off until it ends."),
     "pause": ("evalq.cli.control:pause", "Stop spending on a bake-off, or on some of its judges."),
     "resume": ("evalq.cli.control:resume", "Go on with a stopped bake-off."),
-    "retry": ("evalq.cli.control:retry", "Run again the jobs of a bake-off that ended as errored."),
-    "cancel": ("evalq.cli.control:cancel", "Stop a bake-off for good; what is stored stays."),
+    "retry": ("evalq.cli.control:retry", "Run the errored jobs of a bake-off again."),
+    "cancel": ("evalq.cli.control:cancel", "Stop a bake-off for good; stored answers stay."),
     "runs": ("evalq.cli.inspect:runs", "List the bake-offs."),
-    "inspect": ("evalq.cli.inspect:inspect", "Look into a bake-off: its table, its cases, its failures."),
+    "inspect": ("evalq.cli.inspect:inspect", "Show a bake-off: its table, its cases, its failures."),
     "score": ("evalq.cli.score:score", "Grade stored answers again; no judge is asked."),
-    "replay": ("evalq.cli.replay:replay", "Look at one stored answer again: its prompt, its grades."),
-    "cache": ("evalq.cli.score:cache", "Look after the verdicts that grader models gave."),
+    "replay": ("evalq.cli.replay:replay", "Render and grade one stored answer again, and show what differs."),
+    "cache": ("evalq.cli.score:cache", "Show and prune the cached verdicts of grader models."),
     "review": ("evalq.cli.review:review", "Rate answers that wait for people, and see how far they agree."),
-    "frontier": ("evalq.cli.portfolio:frontier", "Set dollars against quality over several tasks."),
-    "holdout": ("evalq.cli.holdout:holdout", "Freeze holdout sets, list the looks at them, verify that log."),
+    "frontier": ("evalq.cli.portfolio:frontier", "Compare cost and quality over several tasks."),
+    "holdout": (
+        "evalq.cli.holdout:holdout",
+        "Freeze holdout sets, list every look at them, verify the log.",
+    ),
     "calibrate": (
         "evalq.cli.calibrate:calibrate",
-        "Hold the grader against people's labels, and correct by them.",
+        "Compare the grader with people's labels, and correct the rates.",
     ),
-    "compare": (
-        "evalq.cli.compare:compare",
-        "Say what changed from one run to another, and whether for the worse.",
-    ),
-    "kappa": ("evalq.cli.compare:kappa", "Say which runs err alike."),
-    "power": ("evalq.cli.power:power", "Say how many cases it takes to see a difference, before spending."),
+    "compare": ("evalq.cli.compare:compare", "Compare two runs: what changed, and whether it got worse."),
+    "kappa": ("evalq.cli.compare:kappa", "Measure which runs err alike."),
+    "power": ("evalq.cli.power:power", "Compute how many cases it takes to see a difference."),
     "transpile": (
         "evalq.cli.import_export:transpile",
         "Turn an EVAL.yaml of agentv into the evals.json of skill-creator.",
@@ -53,24 +53,27 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Write an EVAL.yaml, evals.json or promptfoo file as a task and an evalset.",
     ),
     "triggers": ("evalq.cli.triggers:triggers", "Measure which requests load a skill, and which of several."),
-    "judges": ("evalq.cli.definitions:judges", "List the judges one can name."),
+    "judges": ("evalq.cli.definitions:judges", "List the judges you can name."),
     "keys": ("evalq.cli.keys:keys", "Keep provider keys in a file only you can read."),
     "verify": ("evalq.cli.drift:verify", "Check judges against their own past, or with one real call."),
-    "drift": ("evalq.cli.drift:drift", "Show how judges stand over time, and accept a baseline."),
-    "alerts": ("evalq.cli.alerts:alerts", "List the alerts with where they went; try every channel."),
+    "drift": ("evalq.cli.drift:drift", "Show how judges change over time, and accept a baseline."),
+    "alerts": ("evalq.cli.alerts:alerts", "List the alerts and their deliveries; try every channel."),
     "limits": ("evalq.cli.costs:limits", "Show each judge's rate limits live."),
     "cost": ("evalq.cli.costs:cost", "Sum what was spent, by judge, provider, purpose and day."),
     "simulator": (
         "evalq.cli.simulator:simulator",
         "Serve the providers' protocols on loopback, with faults on demand.",
     ),
-    "doctor": ("evalq.cli.services:doctor", "Say what is reachable, which versions, which keys."),
-    "fsck": ("evalq.cli.fsck:fsck", "Check the database against itself, and repair it."),
+    "doctor": ("evalq.cli.services:doctor", "Show what is reachable, which versions, which keys."),
+    "fsck": ("evalq.cli.fsck:fsck", "Check the database for inconsistencies, and repair them."),
     "schema": ("evalq.cli.services:schema", "Apply or show the database schema."),
     "up": ("evalq.cli.services:up", "Start the embedded engines and a fleet, and keep them running."),
     "down": ("evalq.cli.services:down", "Stop what `up` started."),
     "worker": ("evalq.cli.services:worker", "Run a worker against the given database and broker."),
-    "beat": ("evalq.cli.services:beat", "Run the scheduler: it brings back what was lost."),
+    "beat": (
+        "evalq.cli.services:beat",
+        "Run the scheduler: it returns lost jobs and opens drift checks.",
+    ),
     "flower": ("evalq.cli.services:flower", "Run Flower, Celery's own monitor, on loopback with a password."),
 }
 
@@ -79,7 +82,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and help line, and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, in the order of a first day's use."""
+        """Every command, in the order a new user needs them."""
         del ctx
         return list(COMMANDS)
 
@@ -93,7 +96,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from their help lines alone."""
+        """Write the list of commands, from their help lines alone."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
@@ -101,7 +104,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, naming the near commands when there is none of that name."""
+        """Find a command as click does; name similar ones when there is none of that name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
@@ -116,14 +119,14 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="evalq", message="%(prog)s %(version)s")
 def evalq() -> None:
-    """Large parallel bake-offs of language models that people can act on.
+    """Run large parallel bake-offs of language models.
 
     Start with `evalq demo`: it needs no key and nothing installed.
     """
 
 
 def run(argv: list[str] | None = None) -> Any:
-    """The program: no traceback for anything the user can mend."""
+    """Run the program; errors that the user can fix print a message and no traceback."""
     try:
         code = evalq.main(args=argv, prog_name="evalq", standalone_mode=False)
     except click.exceptions.Abort:
@@ -134,15 +137,14 @@ def run(argv: list[str] | None = None) -> Any:
         exc.show()
         code = exc.exit_code
     except EvalqError as exc:
-        _show(exc)
+        _print_error(exc)
         code = exc.exit_code
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C more must not change how it ended
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # another Ctrl-C must not change the exit code
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _show(exc: EvalqError) -> None:
+def _print_error(exc: EvalqError) -> None:
     from evalq.reports.text import clean
 
-    lines = [str(problem) for problem in exc.problems] if isinstance(exc, InputError) else [str(exc)]
-    for line in lines:
-        click.echo(f"error: {clean(line)}", err=True)
+    for problem in exc.problems if isinstance(exc, InputError) else (exc,):
+        click.echo(f"error: {clean(str(problem))}", err=True)

@@ -1,4 +1,4 @@
-"""Reviewing at the terminal: an item is shown, a rating asked for, until nothing is left or one leaves."""
+"""Review at the terminal: show an item, ask for a rating, until nothing is left or the reviewer quits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from evalq.store.database import Database
 
 @dataclass(frozen=True)
 class Scope:
-    """Whose review, and of what: one bake-off or all, one grader or all, open items or disputed ones."""
+    """Who reviews what: one bake-off or all, one grader or all, open items or disputed ones."""
 
     reviewer: str
     bakeoff_id: int | None = None
@@ -27,7 +27,7 @@ class Scope:
 
 @dataclass
 class Conversation:
-    """One sitting. `ask` puts a question and returns what is typed, `say` shows a text."""
+    """One review session: `ask` prints a question and returns the typed answer, `say` prints a text."""
 
     db: Database
     scope: Scope
@@ -37,7 +37,7 @@ class Conversation:
     comment: str = ""
 
     def run(self) -> int:
-        """Go on until nothing is left or the reviewer leaves; how many ratings were given."""
+        """Show items until nothing is left or the reviewer quits; return the number of ratings."""
         while True:
             offer = self.scope.offer(self.db)
             if offer.item is None:
@@ -45,11 +45,11 @@ class Conversation:
                 return self.rated
             self.say(item_text(offer.item, offer))
             self.comment = ""
-            if not self._answered(offer.item.item, offer.item.form):
+            if not self._rate_or_skip(offer.item.item, offer.item.form):
                 return self.rated
 
-    def _answered(self, item: str, form: str) -> bool:
-        """Ask until the item is rated, skipped or another takes its place; False when the reviewer leaves."""
+    def _rate_or_skip(self, item: str, form: str) -> bool:
+        """Ask until the item is rated, skipped or replaced by another; False when the reviewer quits."""
         while True:
             typed = self.ask(f"{form} (? for keys)").strip()
             match typed.lower():
@@ -60,14 +60,14 @@ class Conversation:
                 case "c":
                     self.comment = self.ask("comment")
                 case "s":
-                    return self._skipped(item)
+                    return self._skip(item)
                 case _:
                     act = self._take_back if typed.lower() == "u" else partial(self._rate, item, typed)
-                    if self._told(act):
+                    if self._try(act):
                         return True
 
-    def _told(self, act: Callable[[], str]) -> bool:
-        """Do it and say what came of it; False when it was the reviewer's mistake."""
+    def _try(self, act: Callable[[], str]) -> bool:
+        """Do it and print the result; False when the reviewer typed something wrong."""
         try:
             self.say(act())
         except InputError as exc:
@@ -88,8 +88,8 @@ class Conversation:
         self.rated = max(0, self.rated - 1)
         return f"{undone.item}: your rating is taken back"
 
-    def _skipped(self, item: str) -> bool:
-        """Leave it to somebody else; what an adjudicator does not decide stays disputed, so that ends it."""
+    def _skip(self, item: str) -> bool:
+        """Release the item; False for an adjudicator, who would only be offered it again."""
         if self.scope.adjudicates:
             return False
         undo(self.db, self.scope.reviewer, item=item)

@@ -1,4 +1,4 @@
-"""Review over HTTP: the next item, a rating, its withdrawal and the status, as JSON and nothing else."""
+"""The review API over HTTP, in JSON: the next item, rate, undo, status."""
 
 import secrets
 from collections.abc import Callable, Collection, Mapping
@@ -29,10 +29,10 @@ Handler = Callable[[Request], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Door:
-    """Who may come in: whoever knows the token, by one of the names the server has.
+class AccessRule:
+    """Admits requests that carry the token and address the server by one of its names.
 
-    The names keep out pages of other origins that were made to resolve to this address.
+    The names keep out pages of other origins whose host was made to resolve to this address.
     """
 
     token: str | None
@@ -42,10 +42,10 @@ class Door:
         """Refuse a request under a foreign name, from a foreign page, or without the token."""
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname
         if host not in self.hosts:
-            raise HTTPException(421, "this server does not go by that name; see --allow-host")
+            raise HTTPException(421, "this server does not have that name; see --allow-host")
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).hostname not in self.hosts:
-            raise HTTPException(403, "a page from elsewhere may not ask")
+            raise HTTPException(403, "a page of another origin may not send requests")
         if self.token is None:
             return
         sent = request.headers.get("authorization", "")
@@ -56,12 +56,12 @@ class Door:
 
 
 def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> Starlette:
-    """The API over a database. Without a token anybody who reaches it may rate."""
-    door = Door(token, frozenset(host.lower().strip("[]") for host in hosts))
+    """The API over a database. Without a token, anyone who reaches it may rate."""
+    access = AccessRule(token, frozenset(host.lower().strip("[]") for host in hosts))
 
     def route(path: str, method: str, handle: Callable[[Database, Request], Mapping[str, Any]]) -> Route:
         def endpoint(request: Request) -> JSONResponse:
-            door.check(request)
+            access.check(request)
             return JSONResponse(handle(db, request), headers=_HEADERS)
 
         return Route(path, endpoint, methods=[method])
@@ -73,7 +73,7 @@ def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> St
             route("/api/reviews/{item}", "POST", _rate),
             route("/api/reviews/{item}", "DELETE", _undo),
         ],
-        exception_handlers={HTTPException: _refuse, EvalqError: _explain, Exception: _apologise},
+        exception_handlers={HTTPException: _refuse, EvalqError: _explain, Exception: _hide},
     )
 
 
@@ -81,61 +81,65 @@ def _next(db: Database, request: Request) -> Mapping[str, Any]:
     asked = request.query_params
     adjudicates = asked.get("adjudicate", "").lower() in ("1", "true", "yes")
     offer = next_item(
-        db, _bakeoff(db, request), _reviewer(request), grader=asked.get("grader"), adjudicates=adjudicates
+        db,
+        _find_bakeoff(db, request),
+        _read_reviewer(request),
+        grader=asked.get("grader"),
+        adjudicates=adjudicates,
     )
     return offer.to_dict()
 
 
 def _rate(db: Database, request: Request) -> Mapping[str, Any]:
-    body = _body(request)
-    item = _item(db, request)
-    said, comment, adjudicates = body.get("rating"), body.get("comment", ""), body.get("adjudicate", False)
+    body = _read_body(request)
+    item = _find_item(db, request)
+    rating, comment, adjudicates = body.get("rating"), body.get("comment", ""), body.get("adjudicate", False)
     reviewer = body.get("reviewer", request.query_params.get("reviewer"))
-    if said is None or not isinstance(comment, str) or not isinstance(adjudicates, bool):
+    if rating is None or not isinstance(comment, str) or not isinstance(adjudicates, bool):
         raise HTTPException(400, "send {reviewer, rating, comment, adjudicate}: rating is needed")
     if not isinstance(reviewer, str):
-        raise HTTPException(400, "reviewer is missing; say who rates")
-    return rate(db, Given(item, reviewer, said, comment, adjudicates)).to_dict()
+        raise HTTPException(400, "reviewer is missing; name who rates")
+    return rate(db, Given(item, reviewer, rating, comment, adjudicates)).to_dict()
 
 
 def _undo(db: Database, request: Request) -> Mapping[str, Any]:
-    return undo(db, _reviewer(request), item=_item(db, request)).to_dict()
+    return undo(db, _read_reviewer(request), item=_find_item(db, request)).to_dict()
 
 
 def _status(db: Database, request: Request) -> Mapping[str, Any]:
-    bakeoff_id = _bakeoff(db, request)
+    bakeoff_id = _find_bakeoff(db, request)
     return status(db, bakeoff_id if bakeoff_id is not None else bakeoffs.find(db, "last")).to_dict()
 
 
-def _item(db: Database, request: Request) -> str:
+def _find_item(db: Database, request: Request) -> str:
     try:
         return str(find_item(db, request.path_params["item"])["token"])
     except InputError as exc:
         raise HTTPException(404, str(exc)) from None
 
 
-def _reviewer(request: Request) -> str:
+def _read_reviewer(request: Request) -> str:
     name = request.query_params.get("reviewer")
     if name is None:
         raise HTTPException(400, "reviewer is missing; add ?reviewer=NAME")
     return name
 
 
-def _bakeoff(db: Database, request: Request) -> int | None:
+def _find_bakeoff(db: Database, request: Request) -> int | None:
     name = request.query_params.get("bakeoff")
     return bakeoffs.find(db, name) if name else None
 
 
-def _body(request: Request) -> Mapping[str, Any]:
-    """The JSON object of a request, of a size a rating can have."""
+def _read_body(request: Request) -> Mapping[str, Any]:
+    """The JSON object of a request, no larger than a rating needs."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send JSON: Content-Type: application/json")
     length = request.headers.get("content-length", "")
     if not length.isdecimal():
-        raise HTTPException(411, "say how long the body is: Content-Length")
+        raise HTTPException(411, "send the length of the body: Content-Length")
     if int(length[:10]) > MAX_BODY_BYTES:
         raise HTTPException(413, f"a body of more than {MAX_BODY_BYTES} bytes")
-    # Endpoints run in threads; only the reading of what is still on its way belongs to the loop.
+    # Endpoints run in threads; only the event loop can read the rest of the body.
     content: bytes = anyio.from_thread.run(request.body)
     try:
         value = load_json(content.decode("utf-8"), "the body").value
@@ -153,13 +157,18 @@ def _refuse(request: Request, exc: Exception) -> JSONResponse:
 
 
 def _explain(request: Request, exc: Exception) -> JSONResponse:
-    """What the sender can mend is 400, what others were faster with 409, a database that is away 503."""
+    """400 for what the sender can fix, 409 when others were faster, 503 when the database is away."""
     del request
-    codes = {InputError: 400, Refused: 409, Unreachable: 503}
-    code = next((code for kind, code in codes.items() if isinstance(exc, kind)), 500)
+    code = 500
+    if isinstance(exc, InputError):
+        code = 400
+    elif isinstance(exc, Refused):
+        code = 409
+    elif isinstance(exc, Unreachable):
+        code = 503
     return JSONResponse({"error": str(exc)}, code, _HEADERS)
 
 
-def _apologise(request: Request, exc: Exception) -> JSONResponse:
+def _hide(request: Request, exc: Exception) -> JSONResponse:
     del request, exc
-    return JSONResponse({"error": "our own error; the log says more"}, 500, _HEADERS)
+    return JSONResponse({"error": "internal error; see the log"}, 500, _HEADERS)

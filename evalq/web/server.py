@@ -1,4 +1,4 @@
-"""The server that runs a web application of ours: on loopback with a token, unless told otherwise."""
+"""The web server: by default on loopback and with a token."""
 
 import secrets
 import socket
@@ -20,7 +20,7 @@ _MIN_TOKEN = 16
 
 @dataclass(frozen=True)
 class Served:
-    """An application and the token it asks for; None for none."""
+    """An application and the token it requires, if any."""
 
     app: Starlette
     token: str | None
@@ -29,7 +29,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A socket that listens."""
+    """A listening socket."""
 
     socket: socket.socket
     address: str
@@ -41,10 +41,10 @@ class Endpoint:
         return f"http://{host}:{self.socket.getsockname()[1]}"
 
     def app(self, db: Database, *, token: str | None, hosts: Sequence[str], no_auth: bool) -> Served:
-        """The review API behind this socket; without a token given one is made up."""
+        """The review API on this socket; without a given token it makes a random one."""
         if no_auth and not is_loopback(self.address):
             raise Refused(
-                f"{self.address} is not loopback: whoever reaches it could rate; leave out --no-auth"
+                f"{self.address} is not loopback: anyone who reaches it could rate; leave out --no-auth"
             )
         if token is not None and len(token) < _MIN_TOKEN:
             raise InputError(
@@ -65,7 +65,7 @@ def is_loopback(address: str) -> bool:
 
 @contextmanager
 def listen(address: str, port: int) -> Iterator[Endpoint]:
-    """A socket on an address and port; 0 for any free one."""
+    """Listen on an address and port; 0 for any free port."""
     try:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(place[:2], family=family)

@@ -116,7 +116,7 @@ def test_a_value_may_be_quoted_and_hold_any_sign(environ: dict[str, str], file: 
         (f"A_KEY={SECRET} # mine", "this line is not NAME=value"),
         (f'A_KEY="{SECRET}', "the value of A_KEY is empty, or has quotes in it"),
         (f"OTHER={SECRET}", "OTHER is written twice"),
-        (f"EVALQ_DATABASE_URL={SECRET}", "EVALQ_DATABASE_URL is a setting, no key"),
+        (f"EVALQ_DATABASE_URL={SECRET}", "EVALQ_DATABASE_URL is a setting, not a key"),
     ],
 )
 def test_a_bad_line_is_told_by_its_number_and_never_shown(
@@ -206,7 +206,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(
 
 @pytest.mark.parametrize("value", ["", " ", "line\nbreak", 'quo"te', "ключ", "\x07"])
 def test_what_no_key_can_be_is_not_stored_nor_shown(environ: dict[str, str], value: str) -> None:
-    with pytest.raises(InputError, match="this is no key for A_KEY") as caught:
+    with pytest.raises(InputError, match="this is not a key for A_KEY") as caught:
         store_key(environ, "A_KEY", value)
     assert not value.strip() or value not in str(caught.value)
     assert not keys_file(environ).exists()

@@ -116,7 +116,7 @@ def test_a_key_in_place_of_a_name_is_refused_and_not_repeated() -> None:
 
 
 def test_an_empty_pipe_stores_nothing() -> None:
-    with pytest.raises(InputError, match="this is no key for XAI_API_KEY"):
+    with pytest.raises(InputError, match="this is not a key for XAI_API_KEY"):
         run("set", "xai")
     assert not keys_file(os.environ).exists()
 
