@@ -27,7 +27,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--eval-set",
     help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
-    "Default: the task's first that is no holdout. A file in another format (EVAL.yaml, evals.json, "
+    "Default: the task's first that is not a holdout. A file in another format (EVAL.yaml, evals.json, "
     "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task.",
 )
 @click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")

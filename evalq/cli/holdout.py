@@ -114,7 +114,7 @@ def _parse_anchor(text: str | None) -> "Anchor | None":
 
 
 def _print_logs(logs: "Sequence[Log]") -> None:
-    head = ("task", "seq", "at (UTC)", "kind", "set", "run type", "bake-off", "judges", "came to")
+    head = ("task", "seq", "at (UTC)", "kind", "set", "run type", "bake-off", "judges", "result")
     print_table(head, [row for one in logs for row in one.rows()])
     for one in logs:
         for line in one.remarks():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Dollars(click.ParamType[Decimal]):
+class DollarsParam(click.ParamType[Decimal]):
     """An exact amount of dollars."""
 
     name = "usd"
@@ -32,7 +32,7 @@ class Dollars(click.ParamType[Decimal]):
 
 
 max_cost = click.option(
-    "--max-cost-usd", type=Dollars(), help="The cap of the whole bake-off; default: 5, or evalq.yaml's."
+    "--max-cost-usd", type=DollarsParam(), help="The cap of the whole bake-off; default: 5, or evalq.yaml's."
 )
 allow_unpriced = click.option(
     "--allow-unpriced", is_flag=True, help="Run judges without a known price; the cap cannot hold for them."

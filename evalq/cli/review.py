@@ -1,8 +1,8 @@
 """Commands for review by people: next, rate, undo, status, export, import, serve."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from evalq.cli.output import json_line, note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from evalq.cli.review_session import Scope
+    from evalq.cli.review_session import ReviewScope
     from evalq.review import Offer
     from evalq.store.database import Database
 
@@ -49,13 +49,15 @@ def next_command(
 
     ID is a number, `last` or `@-2`; without one, every bake-off that has something to rate.
     """
-    from evalq.cli.review_session import Scope
+    from evalq.cli.review_session import ReviewScope
+    from evalq.store import bakeoffs
 
-    with _open_database(context) as db:
-        scope = Scope(_read_reviewer(context, reviewer), _find_bakeoff(db, bakeoff), grader, adjudicates)
+    with context.open_session() as session:
+        bakeoff_id = bakeoffs.find(session.db, bakeoff) if bakeoff else None
+        scope = ReviewScope(_read_reviewer(context, reviewer), bakeoff_id, grader, adjudicates)
         if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-            return _review_in_turn(db, scope)
-        offer = scope.offer(db)
+            return _review_in_turn(session.db, scope)
+        offer = scope.offer(session.db)
     if as_json:
         print_json(offer.to_dict())
     else:
@@ -90,8 +92,8 @@ def rate_command(
     from evalq.review.files import rated_text
 
     parsed = _parse_rating(rating, criteria)
-    with _open_database(context) as db:
-        rated = rate(db, Given(item, _read_reviewer(context, reviewer), parsed, comment, adjudicates))
+    with context.open_session() as session:
+        rated = rate(session.db, Given(item, _read_reviewer(context, reviewer), parsed, comment, adjudicates))
     if as_json:
         print_json(rated.to_dict())
     else:
@@ -110,8 +112,8 @@ def undo_command(context: Context, item: str | None, reviewer: str | None, as_js
     """Take back your rating of ITEM, or your last one; release an item you have not rated."""
     from evalq.review import undo
 
-    with _open_database(context) as db:
-        undone = undo(db, _read_reviewer(context, reviewer), item=item)
+    with context.open_session() as session:
+        undone = undo(session.db, _read_reviewer(context, reviewer), item=item)
     if as_json:
         print_json(undone.to_dict())
     elif undone.was == "rated":
@@ -130,9 +132,10 @@ def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
     """Show what waits, who rated how much, how far people agree, and what they disagree on."""
     from evalq.review import status
     from evalq.review.files import HEAD, status_lines, status_rows
+    from evalq.store import bakeoffs
 
-    with _open_database(context) as db:
-        found = status(db, _find_bakeoff(db, bakeoff) or 0)
+    with context.open_session() as session:
+        found = status(session.db, bakeoffs.find(session.db, bakeoff))
     if as_json:
         print_json(found.to_dict())
         return 0
@@ -152,9 +155,11 @@ def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
 def export_command(context: Context, bakeoff: str, output: Path | None, grader: str | None) -> int:
     """Write the items to rate as JSONL: fill in `rating`, then import it."""
     from evalq.review import export_items
+    from evalq.store import bakeoffs
 
-    with _open_database(context) as db:
-        lines = [json_line(one) for one in export_items(db, _find_bakeoff(db, bakeoff) or 0, grader=grader)]
+    with context.open_session() as session:
+        items = export_items(session.db, bakeoffs.find(session.db, bakeoff), grader=grader)
+        lines = [json_line(item) for item in items]
     if output is None:
         sys.stdout.writelines(lines)
     else:
@@ -174,12 +179,10 @@ def import_command(context: Context, file: Path, reviewer: str | None, as_json: 
 
     --reviewer is the rater of lines that name none.
     """
-    from dataclasses import asdict
-
     from evalq.review import import_ratings
 
-    with _open_database(context) as db:
-        found = import_ratings(db, file, reviewer=_read_reviewer(context, reviewer))
+    with context.open_session() as session:
+        found = import_ratings(session.db, file, reviewer=_read_reviewer(context, reviewer))
     if as_json:
         print_json({"schema": "evalq.ratings/1", **asdict(found)})
     else:
@@ -204,9 +207,9 @@ def serve_command(context: Context, port: int, address: str, hosts: Sequence[str
     """
     # Imported by name, like the commands: web and command line do not depend on each other.
     server_module = import_module("evalq.web.server")
-    with _open_database(context) as db, server_module.listen(address, port) as endpoint:
+    with context.open_session() as session, server_module.listen(address, port) as endpoint:
         token = None if no_auth else context.environ.get("EVALQ_REVIEW_TOKEN")
-        server = endpoint.app(db, token=token, hosts=hosts, no_auth=no_auth)
+        server = endpoint.app(session.db, token=token, hosts=hosts, no_auth=no_auth)
         note(f"serving reviews on {endpoint.url} (Ctrl-C stops it)")
         if server.is_new_token:
             note(f"token: {server.token}")
@@ -216,22 +219,10 @@ def serve_command(context: Context, port: int, address: str, hosts: Sequence[str
     return 0
 
 
-@contextmanager
-def _open_database(context: Context) -> "Iterator[Database]":
-    with context.open_session() as session:
-        yield session.db
-
-
 def _read_reviewer(context: Context, given: str | None) -> str:
     from evalq.review.items import reviewer_name
 
     return reviewer_name(given, context.environ)
-
-
-def _find_bakeoff(db: "Database", bakeoff: str | None) -> int | None:
-    from evalq.store import bakeoffs
-
-    return bakeoffs.find(db, bakeoff) if bakeoff else None
 
 
 def _parse_rating(rating: Sequence[str], criteria: Sequence[str]) -> str | dict[str, str]:
@@ -252,23 +243,23 @@ def _parse_rating(rating: Sequence[str], criteria: Sequence[str]) -> str | dict[
     return numbers
 
 
-def _review_in_turn(db: "Database", scope: "Scope") -> int:
-    from evalq.cli.review_session import Conversation
+def _review_in_turn(db: "Database", scope: "ReviewScope") -> int:
+    from evalq.cli.review_session import ReviewSession
 
     def ask(question: str) -> str:
         return str(click.prompt(question, default="", show_default=False, err=True))
 
-    conversation = Conversation(db, scope, ask, click.echo)
+    session = ReviewSession(db, scope, ask, click.echo)
     try:
-        conversation.run()
+        session.run()
     except click.Abort:  # Ctrl-C or Ctrl-D: every rating so far is stored
         click.echo(err=True)
-    note(f"{conversation.rated} rated")
+    note(f"{session.rated} rated")
     suggest(f"evalq review status {scope.bakeoff_id or 'last'}")
     return 0
 
 
-def _print_offer(offer: "Offer", scope: "Scope") -> None:
+def _print_offer(offer: "Offer", scope: "ReviewScope") -> None:
     from evalq.review.files import item_text
 
     if offer.item is None:

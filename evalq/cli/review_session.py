@@ -12,7 +12,7 @@ from evalq.store.database import Database
 
 
 @dataclass(frozen=True)
-class Scope:
+class ReviewScope:
     """Who reviews what: one bake-off or all, one grader or all, open items or disputed ones."""
 
     reviewer: str
@@ -26,11 +26,11 @@ class Scope:
 
 
 @dataclass
-class Conversation:
+class ReviewSession:
     """One review session: `ask` prints a question and returns the typed answer, `say` prints a text."""
 
     db: Database
-    scope: Scope
+    scope: ReviewScope
     ask: Callable[[str], str]
     say: Callable[[str], None]
     rated: int = 0

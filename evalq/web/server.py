@@ -19,7 +19,7 @@ _MIN_TOKEN = 16
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedApp:
     """An application and the token it requires, if any."""
 
     app: Starlette
@@ -40,7 +40,7 @@ class Endpoint:
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"http://{host}:{self.socket.getsockname()[1]}"
 
-    def app(self, db: Database, *, token: str | None, hosts: Sequence[str], no_auth: bool) -> Served:
+    def app(self, db: Database, *, token: str | None, hosts: Sequence[str], no_auth: bool) -> ServedApp:
         """The review API on this socket; without a given token it makes a random one."""
         if no_auth and not is_loopback(self.address):
             raise Refused(
@@ -52,7 +52,7 @@ class Endpoint:
             )
         known = None if no_auth else token or secrets.token_urlsafe(24)
         names = (*_LOOPBACK, self.address, *hosts)
-        return Served(review_app(db, token=known, hosts=names), known, known is not None and token is None)
+        return ServedApp(review_app(db, token=known, hosts=names), known, known is not None and token is None)
 
 
 def is_loopback(address: str) -> bool:
@@ -76,7 +76,7 @@ def listen(address: str, port: int) -> Iterator[Endpoint]:
         yield Endpoint(listening, address)
 
 
-def serve(served: Served, endpoint: Endpoint) -> None:
+def serve(served: ServedApp, endpoint: Endpoint) -> None:
     """Run until Ctrl-C."""
     config = uvicorn.Config(
         served.app,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from review_scene import LIKERT, conclude_all, end, ended, human, job_ids, rate_next, start, take, task_of
 
-from evalq.cli.review_session import Conversation, Scope
+from evalq.cli.review_session import ReviewSession, ReviewScope
 from evalq.errors import InputError
 from evalq.records import Grade
 from evalq.review import export_items, import_ratings, next_item, status
@@ -101,7 +101,7 @@ def test_a_sitting_rates_skips_comments_and_takes_back(db: Database, sql: Sql) -
     bakeoff_id = ended(db, task_of(human(rating_scale=LIKERT)), 3)
     typed = iter(["7", "?", "c", "well said", "5", "u", "4", "s", "2", "q"])
     said: list[str] = []
-    sitting = Conversation(db, Scope("ann", bakeoff_id), lambda question: next(typed), said.append)
+    sitting = ReviewSession(db, ReviewScope("ann", bakeoff_id), lambda question: next(typed), said.append)
     assert sitting.run() == 2
     assert list(typed) == ["q"]
     assert sql("SELECT rating, comment, state FROM human_reviews ORDER BY rated_at NULLS LAST") == [
@@ -116,7 +116,7 @@ def test_a_sitting_rates_skips_comments_and_takes_back(db: Database, sql: Sql) -
 def test_who_leaves_keeps_what_is_in_hand(db: Database) -> None:
     bakeoff_id = ended(db, task_of(human()))
     token = take(db, bakeoff_id)
-    sitting = Conversation(db, Scope("ann", bakeoff_id), lambda question: "q", lambda text: None)
+    sitting = ReviewSession(db, ReviewScope("ann", bakeoff_id), lambda question: "q", lambda text: None)
     assert sitting.run() == 0
     assert take(db, bakeoff_id) == token
 
