@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from review_scene import LIKERT, conclude_all, end, ended, human, job_ids, rate_next, start, take, task_of
 
-from evalq.cli.review_session import ReviewSession, ReviewScope
+from evalq.cli.review_session import ReviewScope, ReviewSession
 from evalq.errors import InputError
 from evalq.records import Grade
 from evalq.review import export_items, import_ratings, next_item, status
