@@ -17,10 +17,10 @@ from evalq.errors import InputError, Problem
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
-    from evalq.formats.eva.exam import EvaResult, Part
     from evalq.formats.eva.load import EvaPrompt
-    from evalq.formats.eva.promote import Review
-    from evalq.formats.problems import Finding
+    from evalq.formats.eva.promote import PromotionReview
+    from evalq.formats.eva.run import EvaBakeOff, EvaResult
+    from evalq.formats.problems import FileFinding
     from evalq.results import BakeOffResult
 
 _SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
@@ -57,13 +57,13 @@ def evaluate(
     into the prompt's .eval.jsonl. One line that did not pass fails the whole: exit code 1.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.formats.eva.exam import Wish, prepare_parts
     from evalq.formats.eva.load import load_prompt
     from evalq.formats.eva.promote import EVALS, append_row, refuse_unwritable
+    from evalq.formats.eva.run import EvaOptions, prepare_parts
 
     prompt = load_prompt(path, context.root)
-    wish = Wish(case, judge, grader_model, run.allow_unpriced)
-    parts = prepare_parts(prompt, wish, context.settings)
+    chosen = EvaOptions(case, judge, grader_model, run.allow_unpriced)
+    parts = prepare_parts(prompt, chosen, context.settings)
     cap_usd = context.cap_usd(run.max_cost_usd)
     _announce(parts, cap_usd)
     refuse_total_over_cap([part.plan for part in parts], cap_usd)
@@ -82,7 +82,7 @@ def evaluate(
     return result.exit_code
 
 
-def _announce(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
+def _announce(parts: "Sequence[EvaBakeOff]", cap_usd: Decimal) -> None:
     from evalq.cli.bakeoff import describe_plan
 
     for part in parts:
@@ -91,11 +91,11 @@ def _announce(parts: "Sequence[Part]", cap_usd: Decimal) -> None:
 
 
 def _run_exam(
-    context: Context, prompt: "EvaPrompt", parts: "Sequence[Part]", cap_usd: Decimal, run: RunOptions
+    context: Context, prompt: "EvaPrompt", parts: "Sequence[EvaBakeOff]", cap_usd: Decimal, run: RunOptions
 ) -> "EvaResult | None":
     """Run the bake-offs; None when the user interrupts."""
     from evalq.cli.progress import first_interrupt, watch_to_end
-    from evalq.formats.eva.exam import read_result, run_parts
+    from evalq.formats.eva.run import read_result, run_parts
 
     with context.open_session(fleet=True) as session, first_interrupt() as interrupt:
 
@@ -145,7 +145,7 @@ def doctor(context: Context, paths: tuple[Path, ...], as_json: bool) -> int:
     return 1 if n_problems else 0
 
 
-def _doctor_document(n_prompts: int, n_problems: int, findings: "Sequence[Finding]") -> dict[str, Any]:
+def _doctor_document(n_prompts: int, n_problems: int, findings: "Sequence[FileFinding]") -> dict[str, Any]:
     return {
         "schema": "evalq.eva-doctor/1",
         "prompts": n_prompts,
@@ -155,7 +155,7 @@ def _doctor_document(n_prompts: int, n_problems: int, findings: "Sequence[Findin
     }
 
 
-def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[Finding]") -> None:
+def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[FileFinding]") -> None:
     for finding in findings:
         click.echo(one_line(str(finding)))
     n_warnings = len(findings) - n_problems
@@ -191,7 +191,7 @@ def promote(context: Context, path: Path, force: bool, as_json: bool) -> int:
     return 0 if is_promoted else 1
 
 
-def _print_promotion(reviewed: "Review", *, is_promoted: bool) -> None:
+def _print_promotion(reviewed: "PromotionReview", *, is_promoted: bool) -> None:
     name = reviewed.folder.id
     if is_promoted:
         click.echo(f"{name}: {reviewed.status} → {reviewed.to}")
@@ -201,7 +201,7 @@ def _print_promotion(reviewed: "Review", *, is_promoted: bool) -> None:
     click.echo(f"{name} stays {reviewed.status}")
 
 
-def _promotion_document(reviewed: "Review", *, is_promoted: bool) -> dict[str, Any]:
+def _promotion_document(reviewed: "PromotionReview", *, is_promoted: bool) -> dict[str, Any]:
     return {
         "schema": "evalq.eva-promotion/1",
         "prompt": reviewed.folder.id,

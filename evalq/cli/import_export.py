@@ -15,8 +15,8 @@ from evalq.reports.text import clean
 
 if TYPE_CHECKING:
     from evalq.definitions.loaded import LoadedTask
-    from evalq.formats.agentv.documents import Transpilation
-    from evalq.formats.build import OwnForm
+    from evalq.formats.agentv.skill_evals import Transpilation
+    from evalq.formats.export import Export
 
 SCHEMA = "evalq.import/1"
 
@@ -52,10 +52,12 @@ def import_(
     Everything that cannot be carried over is listed with its file and line. Nothing is overwritten without
     --force, and either both files are written or none.
     """
-    from evalq.formats.build import own_form, write_files
+    from evalq.formats.export import export_imported, write_files
 
     kind, imported = _load(source, context.root, trigger_mode)
-    form = own_form(imported, task=task or imported.task.name, eval_set=eval_set or imported.evalset.name)
+    form = export_imported(
+        imported, task=task or imported.task.name, eval_set=eval_set or imported.evalset.name
+    )
     written = [] if dry_run else write_files(form, context.root, force=force)
     report = _import_document(kind, source, imported, form, written)
     if as_json:
@@ -85,7 +87,7 @@ def _load(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask
 
 
 def _import_document(
-    kind: str, source: Path, imported: "LoadedTask", form: "OwnForm", written: Sequence[Path]
+    kind: str, source: Path, imported: "LoadedTask", form: "Export", written: Sequence[Path]
 ) -> dict[str, Any]:
     from evalq.definitions.files import display_path
 
@@ -197,7 +199,7 @@ def _transpile_as_agentv(source: Path) -> "Transpilation":
 
 def _list_contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, Any], list[Problem]]:
     """What goes into each file, and warnings of what a bare list cannot hold."""
-    from evalq.formats.agentv.documents import run_eval_list
+    from evalq.formats.agentv.skill_evals import run_eval_list
 
     if not run_eval:
         return {name: document.content() for name, document in result.documents.items()}, []
@@ -219,7 +221,7 @@ def _refuse_several(contents: dict[str, Any], is_compat: bool) -> None:
 
 def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: bool) -> None:
     from evalq.definitions.files import display_path
-    from evalq.formats.agentv.documents import json_document, write_together
+    from evalq.formats.agentv.skill_evals import json_document, write_together
 
     if any((folder / name).resolve() == source.resolve() for name in contents):
         raise InputError(

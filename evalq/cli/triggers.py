@@ -66,10 +66,10 @@ def triggers(
     """
     from evalq.bakeoff.plan import refuse_over_cap
     from evalq.cli.bakeoff import describe_plan
-    from evalq.formats.skills.measure import Wish, prepare
+    from evalq.formats.skills.measure import MeasureOptions, prepare
 
-    wish = Wish(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
-    measurement = prepare(skills, wish, context.settings, context.root)
+    chosen = MeasureOptions(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
+    measurement = prepare(skills, chosen, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
     note(f"{describe_plan(measurement.plan)}, cap ${cap_usd:.2f}")
     refuse_over_cap(measurement.plan, cap_usd)

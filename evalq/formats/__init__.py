@@ -1,4 +1,4 @@
-"""Other formats as tasks and evalsets: each is known by its files, and loaded as if written for evalq."""
+"""Other tools' files as tasks and evalsets: which formats there are, and how a file of one is prepared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -31,28 +31,35 @@ FORMATS: tuple[Format, ...] = (
     Format("promptfoo", promptfoo.recognises, promptfoo.load),
     Format("rows", tables.recognises, tables.load, is_guess=True),
 )
+"""All formats, in the order they are tried."""
 
 
 def recognise(path: Path) -> Format | None:
-    """The importer of a file or folder; None for what is in no format but evalq's own, or not there."""
+    """Return the importer of a file or folder; None if it is missing or in evalq's own format."""
     try:
         path.stat()
-    except (OSError, ValueError):  # not there, or nothing that could be
+    except (OSError, ValueError):  # missing, or not a valid path
         return None
-    return next((importer for importer in FORMATS if importer.recognises(path)), None)
+    for importer in FORMATS:
+        if importer.recognises(path):
+            return importer
+    return None
 
 
 def prepare(request: Request, settings: Settings, root: Path) -> Plan:
-    """Load, check and price what a request names, in whichever format it is; nothing is touched but files."""
+    """Load, check and price what a request names, in whichever format it is; only files are read."""
     importer = recognise(Path(request.eval_set))
     if importer is None or (importer.is_guess and request.task):
         return prepare_native(request, settings, root)
-    _refuse_own_task(request)
-    return prepare_imported(_imported(importer, request, settings, root), request, settings)
+    if request.task:
+        raise InputError(Problem(f"{request.eval_set} brings its own task", "leave out --task"))
+    if request.scorer is not None:
+        raise InputError(Problem(f"{request.eval_set} says itself how it is marked", "leave out --scorer"))
+    return prepare_imported(_load(importer, request, settings, root), request, settings)
 
 
 def prepare_all(requests: Sequence[Request], settings: Settings, root: Path) -> list[Plan]:
-    """Prepare every request; the problems of all of them are reported together."""
+    """Prepare every request; report the problems of all of them together."""
     plans: list[Plan] = []
     problems: list[Problem] = []
     for request in requests:
@@ -65,28 +72,22 @@ def prepare_all(requests: Sequence[Request], settings: Settings, root: Path) -> 
     return plans
 
 
-def _imported(importer: Format, request: Request, settings: Settings, root: Path) -> LoadedTask:
-    """The file as a task and cases; whether a skill is used is decided as its judges can show it."""
+def _load(importer: Format, request: Request, settings: Settings, root: Path) -> LoadedTask:
+    """Load the file; unless the request sets a trigger mode, choose one that all its judges support."""
     known = with_models(all_judges(settings.judges), request.judges)
-    judges = [known[name] for one in request.judges if (name := resolve_judge(one, known)) is not None]
-    mode = request.trigger_mode or trigger_mode_of(judges)
+    names = [resolve_judge(written, known) for written in request.judges]
+    judges = [known[name] for name in names if name is not None]
+    mode = request.trigger_mode or choose_trigger_mode(judges)
     imported = importer.load(Path(request.eval_set), root, trigger_mode=mode)
     if request.trigger_mode is not None:
         return imported
-    mixed = mixture_warnings(judges, imported.evalset.cases)
-    return replace(imported, warnings=(*imported.warnings, *mixed))
-
-
-def _refuse_own_task(request: Request) -> None:
-    """A set in another format is its own task: a second one would be passed over in silence."""
-    if request.task:
-        raise InputError(Problem(f"{request.eval_set} brings its own task", "leave out --task"))
-    if request.scorer is not None:
-        raise InputError(Problem(f"{request.eval_set} says itself how it is marked", "leave out --scorer"))
+    return replace(
+        imported, warnings=(*imported.warnings, *mixed_judges_warnings(judges, imported.evalset.cases))
+    )
 
 
 def makes_tool_calls(judge: JudgeConfig) -> bool:
-    """Whether a judge can call a tool: a model that is given some, a system that says which it used."""
+    """Whether a judge can call tools: a model that is given some, or a system that reports its calls."""
     if isinstance(judge, ModelJudge):
         return bool(judge.params.get("tools"))
     if isinstance(judge, HttpJudge):
@@ -94,20 +95,23 @@ def makes_tool_calls(judge: JudgeConfig) -> bool:
     return not isinstance(judge, SimulatedJudge)
 
 
-def trigger_mode_of(judges: Sequence[JudgeConfig]) -> TriggerMode:
-    """By tool calls where every judge can make some: one that has tools and calls none has not triggered."""
+def choose_trigger_mode(judges: Sequence[JudgeConfig]) -> TriggerMode:
+    """Decide triggers by tool calls if every judge can make some, else by the skills' descriptions."""
     return "tool_calls" if all(makes_tool_calls(judge) for judge in judges) else "description"
 
 
-def mixture_warnings(judges: Sequence[JudgeConfig], cases: Iterable[EvalCase]) -> tuple[str, ...]:
-    """What to say of judges of which some can call tools and others cannot, where skills are decided on."""
+def mixed_judges_warnings(judges: Sequence[JudgeConfig], cases: Iterable[EvalCase]) -> tuple[str, ...]:
+    """Warn if triggers are decided by description although some of the judges can call tools."""
     callers = [judge.name for judge in judges if makes_tool_calls(judge)]
     others = [judge.name for judge in judges if judge.name not in callers]
-    is_decided = any(grader.type == "decision" for case in cases for grader in case.graders)
-    if not (callers and others and is_decided):
+    if not (callers and others and any(_has_decision(case) for case in cases)):
         return ()
     message = (
         f"{', '.join(callers)} may call tools and {', '.join(others)} may not: all are asked by the skills' "
-        "descriptions whether they would use them, and whoever calls a tool has decided by it"
+        "descriptions whether they would use them, and a judge that calls a tool has decided by it"
     )
     return (str(Problem(message, "run them apart to see what each does with its tools alone")),)
+
+
+def _has_decision(case: EvalCase) -> bool:
+    return any(grader.type == "decision" for grader in case.graders)

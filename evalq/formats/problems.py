@@ -1,4 +1,4 @@
-"""What a look at somebody's files finds: problems, which must be mended, and warnings, which need not."""
+"""Collects what is wrong with other people's files: problems to fix, and warnings that may be ignored."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -8,12 +8,52 @@ from evalq.definitions.definition import limit_problems
 from evalq.errors import InputError, Problem
 
 Severity = Literal["problem", "warning"]
-Made = TypeVar("Made")
+T = TypeVar("T")
+PartT = TypeVar("PartT")
+
+
+def collect_problems(build: Callable[[], T], problems: list[Problem]) -> T | None:
+    """Return what `build` returns; on InputError add its problems to the list and return None."""
+    try:
+        return build()
+    except InputError as exc:
+        problems += exc.problems
+        return None
+
+
+def build_each(build: Callable[[PartT], T], parts: Iterable[PartT]) -> list[T]:
+    """Build something of every part; raise InputError with the problems of all parts."""
+    problems: list[Problem] = []
+    built: list[T] = []
+    for part in parts:
+        try:
+            built.append(build(part))
+        except InputError as exc:
+            problems += exc.problems
+    if problems:
+        raise InputError(*limit_problems(list(dict.fromkeys(problems))))
+    return built
+
+
+@dataclass
+class ImportWarnings:
+    """What an import leaves out or changes, each once, in the order found."""
+
+    problems: dict[Problem, None] = field(default_factory=dict)
+
+    def add(self, problem: Problem) -> None:
+        """Add a warning unless it is there already."""
+        self.problems[problem] = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """One line each, with file and line."""
+        return tuple(str(problem) for problem in self.problems)
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing about a file: where, how bad, what, and what to do."""
+class FileFinding:
+    """One finding about a file: its severity, what is wrong, what to do, and where."""
 
     severity: Severity
     message: str
@@ -27,76 +67,36 @@ class Finding:
 
     @property
     def problem(self) -> Problem:
-        """The same as other commands report it."""
+        """The finding as other commands report it."""
         return Problem(self.message, self.remedy, self.file, self.line)
 
 
 @dataclass
-class Notes:
-    """Findings as they are made."""
+class FileFindings:
+    """Findings in the order made, each once."""
 
-    findings: list[Finding] = field(default_factory=list)
+    found: list[FileFinding] = field(default_factory=list)
 
-    def problem(self, problem: Problem) -> None:
-        """Note what must be mended."""
-        self._note("problem", problem)
+    def add_problem(self, problem: Problem) -> None:
+        """Add something that must be fixed."""
+        self._add("problem", problem)
 
-    def warning(self, problem: Problem) -> None:
-        """Note what may be meant."""
-        self._note("warning", problem)
+    def add_warning(self, problem: Problem) -> None:
+        """Add something that may be intended."""
+        self._add("warning", problem)
 
-    def take(self, make: Callable[[], Made], *, file: str) -> Made | None:
-        """What is made; None when it cannot be. Its problems are noted, of `file` if they name none."""
+    def attempt(self, build: Callable[[], T], *, file: str) -> T | None:
+        """Return what `build` returns; on InputError add its problems, in `file` if they name none."""
         try:
-            return make()
+            return build()
         except InputError as exc:
-            for one in exc.problems:
-                self.problem(one if one.file else Problem(one.message, one.remedy, file, one.line))
+            for problem in exc.problems:
+                if not problem.file:
+                    problem = Problem(problem.message, problem.remedy, file, problem.line)
+                self.add_problem(problem)
             return None
 
-    def _note(self, severity: Severity, problem: Problem) -> None:
-        finding = Finding(severity, problem.message, problem.remedy, problem.file, max(problem.line, 1))
-        if finding not in self.findings:
-            self.findings.append(finding)
-
-
-Part = TypeVar("Part")
-
-
-def gathered(make: Callable[[], Made], problems: list[Problem]) -> Made | None:
-    """What is made; None when it cannot be, with its problems added to the others."""
-    try:
-        return make()
-    except InputError as exc:
-        problems += exc.problems
-        return None
-
-
-def each_made(make: Callable[[Part], Made], parts: Iterable[Part]) -> list[Made]:
-    """What is made of every part; InputError with the problems of all of them."""
-    problems: list[Problem] = []
-    made: list[Made] = []
-    for part in parts:
-        try:
-            made.append(make(part))
-        except InputError as exc:
-            problems += exc.problems
-    if problems:
-        raise InputError(*limit_problems(list(dict.fromkeys(problems))))
-    return made
-
-
-@dataclass
-class Losses:
-    """Everything left behind, each once, in the order it was met."""
-
-    problems: dict[Problem, None] = field(default_factory=dict)
-
-    def note(self, problem: Problem) -> None:
-        """Something that is not carried over, or not as it is."""
-        self.problems[problem] = None
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """One line each, with file and line."""
-        return tuple(str(problem) for problem in self.problems)
+    def _add(self, severity: Severity, problem: Problem) -> None:
+        finding = FileFinding(severity, problem.message, problem.remedy, problem.file, max(problem.line, 1))
+        if finding not in self.found:
+            self.found.append(finding)

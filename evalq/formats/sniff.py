@@ -1,4 +1,4 @@
-"""A first glance at a file: which keys it has, without reading all of it with care."""
+"""Finds which keys a file has, without parsing all of it, so that formats can recognise their files."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from evalq.definitions.yaml_text import load_anchored_yaml
 from evalq.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
-_SMALL = 200_000
+_MAX_YAML_CHARS = 200_000
 _TOP_KEY = re.compile(r"^([\"']?)([A-Za-z_$][\w$-]*)\1[ \t]*:(?=\s)", re.MULTILINE)
 _INNER_KEY = re.compile(
     r"(?:^[ \t]+(?:-[ \t]+)*|^-[ \t]+|[{,][ \t]*)([\"']?)([A-Za-z_$][\w$-]*)\1[ \t]*:(?=\s)", re.MULTILINE
@@ -22,10 +22,10 @@ _INNER_KEY = re.compile(
 
 
 @dataclass(frozen=True)
-class Glance:
-    """The keys of a file's mapping, or of the first entry where it is a list or a table.
+class FileKeys:
+    """The keys of a file's mapping, or of the first entry if the file is a list or a table.
 
-    `inner` are the keys further in, as far as they were looked at.
+    `inner` holds the keys one level further in, as far as the file was read.
     """
 
     keys: frozenset[str] = frozenset()
@@ -33,78 +33,82 @@ class Glance:
     is_list: bool = False
 
     def has(self, *names: str) -> bool:
-        """Whether one of these is among the keys."""
+        """Whether the file has at least one of these keys."""
         return not self.keys.isdisjoint(names)
 
 
-NOTHING = Glance()
+NO_KEYS = FileKeys()
 
 
-def glance(path: Path) -> Glance:
-    """What a file seems to hold; nothing for what is not there, no file, or cannot be read."""
+def sniff(path: Path) -> FileKeys:
+    """Find a file's keys; return NO_KEYS for a file that is missing, unreadable or of another type."""
     try:
         state = path.stat()
         if path.suffix.lower() not in SUFFIXES or not path.is_file():
-            return NOTHING
-        return _glanced(path, state.st_mtime_ns, state.st_size)
+            return NO_KEYS
+        return _sniff_content(path, state.st_mtime_ns, state.st_size)
     except (OSError, ValueError):
-        return NOTHING
+        return NO_KEYS
 
 
 @lru_cache(maxsize=32)  # every format asks in turn
-def _glanced(path: Path, changed_ns: int, size: int) -> Glance:
-    del changed_ns, size  # another file at the same path is another question
+def _sniff_content(path: Path, changed_ns: int, size: int) -> FileKeys:
+    del changed_ns, size  # part of the cache key: a changed file is read again
     try:
         text = read_text(path)
         match path.suffix.lower():
             case ".csv":
-                return Glance(frozenset(_header(text, str(path))), is_list=True)
+                return FileKeys(frozenset(_header_names(text, str(path))), is_list=True)
             case ".jsonl":
-                return _of_value(_first_line(text))
+                return _sniff_value(_first_entry_of_jsonl(text))
             case ".json":
-                return _of_value(json.loads(text) if len(text) <= MAX_TEXT_BYTES else None)
+                return _sniff_value(json.loads(text)) if len(text) <= MAX_TEXT_BYTES else NO_KEYS
             case _:
-                return _of_yaml(text)
+                return _sniff_yaml(text)
     except (InputError, ValueError, RecursionError):
-        return NOTHING
+        return NO_KEYS
 
 
-def _header(text: str, file: str) -> Iterable[str]:
-    _, cells = next(iter(csv_rows(text, file)), (1, []))
-    return [cell.strip().lower() for cell in cells]
+def _header_names(text: str, file: str) -> list[str]:
+    for _, cells in csv_rows(text, file):
+        return [cell.strip().lower() for cell in cells]
+    return []
 
 
-def _first_line(text: str) -> Any:
-    line = next((line for line in text.split("\n") if line.strip()), "null")
-    value = json.loads(line)
-    return [value] if isinstance(value, dict) else None
+def _first_entry_of_jsonl(text: str) -> list[Any] | None:
+    for line in text.split("\n"):
+        if line.strip():
+            value = json.loads(line)
+            return [value] if isinstance(value, dict) else None
+    return None
 
 
-def _of_value(value: Any) -> Glance:
+def _sniff_yaml(text: str) -> FileKeys:
+    """Find keys by their indentation; parse only a list, or a mapping that is all in brackets."""
+    keys = frozenset(found[2] for found in _TOP_KEY.finditer(text))
+    if keys:
+        return FileKeys(keys, frozenset(found[2] for found in _INNER_KEY.finditer(text)))
+    entries = [found.start() for found in re.finditer(r"^- ", text, re.MULTILINE)]
+    beginning = text[: entries[1]] if len(entries) > 1 else text[:_MAX_YAML_CHARS]
+    return _sniff_value(load_anchored_yaml(beginning, "").value)
+
+
+def _sniff_value(value: Any) -> FileKeys:
     if isinstance(value, dict):
-        return Glance(frozenset(value), frozenset(_inner_keys(value.values())))
-    first = value[0] if isinstance(value, list) and value else None
-    keys = frozenset(first) if isinstance(first, dict) else frozenset()
-    return Glance(keys, frozenset(_inner_keys([first])), is_list=isinstance(value, list))
+        return FileKeys(frozenset(value), _inner_keys(value.values()))
+    if not isinstance(value, list):
+        return NO_KEYS
+    first = value[0] if value else None
+    if not isinstance(first, dict):
+        return FileKeys(inner=_inner_keys([first]), is_list=True)
+    return FileKeys(frozenset(first), _inner_keys([first]), is_list=True)
 
 
-def _inner_keys(values: Iterable[Any]) -> Iterable[str]:
-    """The keys of mappings inside these values, and of the first of a list."""
+def _inner_keys(values: Iterable[Any]) -> frozenset[str]:
+    """Return the keys of mappings among these values, and of the first entry of each list."""
+    keys: set[str] = set()
     for value in values:
         inside = value[0] if isinstance(value, list) and value else value
         if isinstance(inside, dict):
-            yield from inside
-
-
-def _of_yaml(text: str) -> Glance:
-    """By its lines: a key of the whole stands at their beginning, unless all is written in brackets."""
-    keys = frozenset(found[2] for found in _TOP_KEY.finditer(text))
-    if keys:
-        return Glance(keys, frozenset(found[2] for found in _INNER_KEY.finditer(text)))
-    return _of_value(load_anchored_yaml(_first_entry(text), "").value)
-
-
-def _first_entry(text: str) -> str:
-    """The beginning of a list, as far as its second entry; small files whole."""
-    begins = [found.start() for found in re.finditer(r"^- ", text, re.MULTILINE)]
-    return text[: begins[1]] if len(begins) > 1 else text[:_SMALL]
+            keys.update(inside)
+    return frozenset(keys)

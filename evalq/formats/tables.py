@@ -1,7 +1,7 @@
-"""Tables of questions and answers, CSV or JSONL: which column is which is guessed, and said."""
+"""Loads a CSV or JSONL table of questions and answers, guesses which column is which, and says so."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,10 @@ from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.located import load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.eval_file import text_of
-from evalq.formats.build import made_grader, set_name, task_name, with_own_ids
-from evalq.formats.problems import Losses, each_made
-from evalq.formats.skills.trigger_cases import short_id
-from evalq.formats.sniff import glance
+from evalq.formats.build import build_grader, set_name, short_id, task_name, with_unique_ids
+from evalq.formats.document import text_of
+from evalq.formats.problems import ImportWarnings, build_each
+from evalq.formats.sniff import sniff
 
 QUESTIONS = (
     *("prompt", "question", "query", "input", "user_query", "user_input", "instruction", "problem"),
@@ -30,14 +29,19 @@ ANSWERS = (
 STRATA = ("category", "stratum", "subject", "difficulty", "language", "topic")
 
 MAX_TOKENS = 2048
-_SHORT_WORDS = 6
+_MAX_SHORT_WORDS = 6
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
-_LAST_LINE = re.compile(r".*####\s*(\S.*)", re.DOTALL)
+_SOLUTION = re.compile(r".*####\s*(\S.*)", re.DOTALL)
+_GUESSES = {
+    "numeric": "an answer passes when its last number is the expected one",
+    "icontains": "an answer passes when the expected text occurs in it",
+    "verdict": "a grader model says whether an answer says the same as the expected one",
+}
 
 
 @dataclass(frozen=True)
-class _Row:
-    """One row: its columns by their names in lower case, and its line."""
+class _TableRow:
+    """One row: its cells by column name in lower case, and its line."""
 
     cells: Mapping[str, Any]
     line: int
@@ -45,67 +49,87 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Table:
-    """All rows, and which column was taken for what."""
+    """All rows, and which columns hold the question, the answer and the stratum."""
 
     file: str
-    rows: Sequence[_Row]
-    asked: str
-    answered: str
+    rows: Sequence[_TableRow]
+    question: str
+    answer: str
     stratum: str | None
+
+    def error(self, message: str, remedy: str, line: int) -> InputError:
+        """Return an InputError for a line of the table."""
+        return InputError(Problem(message, remedy, self.file, line))
 
 
 def recognises(path: Path) -> bool:
-    """True for a CSV or JSONL with a column that asks and one that answers, outside of evalsets/."""
+    """Recognise a CSV or JSONL with a column of questions and one of answers, outside of evalsets/."""
     if path.suffix.lower() not in (".csv", ".jsonl") or path.resolve().parent.parent.name == "evalsets":
         return False
-    seen = glance(path)
-    names = {key.lower() for key in seen.keys}
-    is_ours = "inputs" in names or any(name.startswith("inputs.") for name in names)
-    return not is_ours and not names.isdisjoint(QUESTIONS) and _has_answer(names)
+    names = {key.lower() for key in sniff(path).keys}
+    if "inputs" in names or any(name.startswith("inputs.") for name in names):
+        return False  # an evalset of ours
+    has_answer = "messages" in names or not names.isdisjoint(ANSWERS)
+    return has_answer and not names.isdisjoint(QUESTIONS)
 
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
-    """The rows for a bake-off; InputError with the problems of all of them."""
-    del root, trigger_mode  # nothing else is looked at, and no skill is named
-    table = _table(path)
-    losses = Losses()
-    made = each_made(lambda row: (_case(row, table), Problem("", "", table.file, row.line)), table.rows)
-    cases, lines = with_own_ids(made, losses)
-    grader = _grader([text for case in cases for text in answers_in(case.expected or {})])
-    for message in _unused(table):
-        losses.note(Problem(message, "", table.file))
+    """Load the rows for a bake-off; raise InputError with the problems of all of them."""
+    del root, trigger_mode  # a table names no other file and no skill
+    table = _read_table(path)
+    warnings = ImportWarnings()
+    groups = build_each(
+        lambda row: ([_build_case(row, table)], Problem("", "", table.file, row.line)), table.rows
+    )
+    cases, lines = with_unique_ids(groups, warnings)
+    answers: list[str] = []
+    for case in cases:
+        answers += answers_in(case.expected or {})
+    grader = _guess_grader(answers)
     if grader["type"] == "numeric":
         cases = [_with_numbers(case) for case in cases]
+    used = {table.question, table.answer, table.stratum, "id"}
+    unused = [repr(name) for name in table.rows[0].cells if name not in used]
+    if unused:
+        warnings.add(Problem(f"columns {', '.join(unused)} are left out", "", table.file))
+    guess = Problem(_describe_guess(table, grader), "evalq import writes it as a task to change", table.file)
+    task = TaskConfig(
+        name=task_name(path),
+        system_prompt="",
+        user_template="{prompt}",
+        graders=[build_grader(grader)],
+        max_tokens=MAX_TOKENS,
+    )
     return LoadedTask(
-        _task(path, grader),
+        task,
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), table.file, lines),
-        warnings=losses.texts,
-        notes=(
-            str(Problem(_guess(table, grader), "evalq import writes it as a task to change", table.file)),
-        ),
+        warnings=warnings.texts,
+        notes=(str(guess),),
     )
 
 
-def _has_answer(names: Iterable[str]) -> bool:
-    found = set(names)
-    return "messages" in found or not found.isdisjoint(ANSWERS)
-
-
-def _table(path: Path) -> _Table:
+def _read_table(path: Path) -> _Table:
     file, text = display_path(path), read_text(path)
-    rows = list(_csv(text, file) if path.suffix.lower() == ".csv" else _jsonl(text, file))
+    rows = list(_read_csv(text, file) if path.suffix.lower() == ".csv" else _read_jsonl(text, file))
     if not rows:
         raise InputError(Problem("no rows", "write one question a row", file))
-    names = rows[0].cells
-    asked = next((name for name in QUESTIONS if name in names), "")
-    answered = next((name for name in ANSWERS if name in names), "messages" if "messages" in names else "")
-    if not asked or not answered:
+    columns = rows[0].cells
+    question = _first_column(QUESTIONS, columns)
+    answer = _first_column((*ANSWERS, "messages"), columns)
+    if question is None or answer is None:
         remedy = f"name a column {QUESTIONS[1]} and one {ANSWERS[0]}"
         raise InputError(Problem("no column that asks, or none that answers", remedy, file, 1))
-    return _Table(file, rows, asked, answered, next((name for name in STRATA if name in names), None))
+    return _Table(file, rows, question, answer, _first_column(STRATA, columns))
 
 
-def _csv(text: str, file: str) -> Iterator[_Row]:
+def _first_column(names: Sequence[str], columns: Mapping[str, Any]) -> str | None:
+    for name in names:
+        if name in columns:
+            return name
+    return None
+
+
+def _read_csv(text: str, file: str) -> Iterator[_TableRow]:
     rows = csv_rows(text, file)
     _, header = next(rows, (1, []))
     names = [name.strip().lower() for name in header]
@@ -114,115 +138,89 @@ def _csv(text: str, file: str) -> Iterator[_Row]:
             message = f"{len(cells)} cells under {len(names)} columns"
             remedy = "put text that holds commas or quotes in double quotes"
             raise InputError(Problem(message, remedy, file, line))
-        yield _Row(dict(zip(names, cells, strict=True)), line)
+        yield _TableRow(dict(zip(names, cells, strict=True)), line)
 
 
-def _jsonl(text: str, file: str) -> Iterator[_Row]:
+def _read_jsonl(text: str, file: str) -> Iterator[_TableRow]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             value = load_json(line, file, first_line=number).value
             if not isinstance(value, dict):
                 raise InputError(Problem("a line that is no mapping", 'write {"question": …}', file, number))
-            yield _Row({key.strip().lower(): cell for key, cell in value.items()}, number)
+            yield _TableRow({key.strip().lower(): cell for key, cell in value.items()}, number)
 
 
-def _case(row: _Row, table: _Table) -> EvalCase:
-    messages = _messages(row.cells.get(table.asked))
-    texts = _answers(row, table, messages)
-    if not texts or not all(texts):
-        raise InputError(
-            Problem(f"no {table.answered}", "fill it in, or remove the row", table.file, row.line)
-        )
-    said = messages[:-1] if table.answered == "messages" else messages
-    prompt = said[-1]["content"] if said else text_of(row.cells.get(table.asked) or "")
-    if not prompt.strip() or (said and said[-1]["role"] != "user"):
-        raise InputError(Problem(f"no {table.asked}", "fill it in, or remove the row", table.file, row.line))
-    first, *others = texts
-    fields: dict[str, Any] = {
-        "id": _case_id(row),
-        "inputs": {"prompt": prompt},
-        "expected": {"answer": first, "alternatives": others} if others else {"answer": first},
-    }
-    if len(said) > 1:
-        fields["messages"] = said
+def _build_case(row: _TableRow, table: _Table) -> EvalCase:
+    messages = _read_messages(row.cells.get(table.question))
+    answers = _read_answers(row, table, messages)
+    if not answers or not all(answers):
+        raise table.error(f"no {table.answer}", "fill it in, or remove the row", row.line)
+    if table.answer == "messages":
+        messages = messages[:-1]
+    prompt = messages[-1]["content"] if messages else text_of(row.cells.get(table.question) or "")
+    if not prompt.strip() or (messages and messages[-1]["role"] != "user"):
+        raise table.error(f"no {table.question}", "fill it in, or remove the row", row.line)
+    expected: dict[str, Any] = {"answer": answers[0]}
+    if len(answers) > 1:
+        expected["alternatives"] = answers[1:]
+    fields: dict[str, Any] = {"id": _build_case_id(row), "inputs": {"prompt": prompt}, "expected": expected}
+    if len(messages) > 1:
+        fields["messages"] = messages
     if table.stratum and row.cells.get(table.stratum):
         fields["stratum"] = {table.stratum: text_of(row.cells[table.stratum])}
     return EvalCase.model_validate(fields)
 
 
-def _case_id(row: _Row) -> str:
+def _build_case_id(row: _TableRow) -> str:
     written = row.cells.get("id")
     text = "" if written is None else text_of(written).strip()
     return short_id(text) if text else f"line-{row.line}"
 
 
-def _messages(value: Any) -> list[dict[str, str]]:
-    """A chat, where the question is one; nothing where it is a text."""
-    listed = value if isinstance(value, list) else []
-    return [
-        {"role": str(one.get("role")), "content": text_of(one.get("content") or "")}
-        for one in listed
-        if isinstance(one, dict) and one.get("role") in ("system", "user", "assistant")
-    ]
+def _read_messages(value: Any) -> list[dict[str, str]]:
+    """Read a question that is a chat; return nothing for a text."""
+    messages: list[dict[str, str]] = []
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict) and one.get("role") in ("system", "user", "assistant"):
+            messages.append({"role": str(one["role"]), "content": text_of(one.get("content") or "")})
+    return messages
 
 
-def _answers(row: _Row, table: _Table, messages: Sequence[Mapping[str, str]]) -> list[str]:
-    """What is expected and its alternatives; of sums worked out, what stands behind the last ####."""
-    value: Any = row.cells.get(table.answered)
-    if table.answered == "messages":
+def _read_answers(row: _TableRow, table: _Table, messages: Sequence[Mapping[str, str]]) -> list[str]:
+    """Read the expected answer and its alternatives; of a worked solution, what follows the last ####."""
+    value: Any = row.cells.get(table.answer)
+    if table.answer == "messages":
         value = messages[-1]["content"] if messages and messages[-1]["role"] == "assistant" else None
-    listed = value if isinstance(value, list) else [value]
-    texts = [text_of(one).strip() for one in listed if one is not None]
-    return [found[1].strip() if (found := _LAST_LINE.fullmatch(text)) else text for text in texts]
+    answers: list[str] = []
+    for one in value if isinstance(value, list) else [value]:
+        if one is not None:
+            text = text_of(one).strip()
+            solution = _SOLUTION.fullmatch(text)
+            answers.append(solution[1].strip() if solution else text)
+    return answers
 
 
-def _grader(answers: Sequence[str]) -> dict[str, Any]:
-    """By the number in the answer, by the text in it, or by a model: what the expected answers are like."""
+def _guess_grader(answers: Sequence[str]) -> dict[str, Any]:
+    """Compare numbers if all answers are numbers, search short texts, and let a model judge the rest."""
     if all(_NUMBER.fullmatch(answer) for answer in answers):
         return {"type": "numeric", "extract": "last"}
-    if all(len(answer.split()) <= _SHORT_WORDS for answer in answers):
+    if all(len(answer.split()) <= _MAX_SHORT_WORDS for answer in answers):
         return {"type": "icontains"}
     return {"type": "verdict", "rubric": "answer_matches"}
 
 
-_SAID = {
-    "numeric": "an answer passes when its last number is the expected one",
-    "icontains": "an answer passes when the expected text occurs in it",
-    "verdict": "a grader model says whether an answer says the same as the expected one",
-}
-
-
-def _guess(table: _Table, grader: Mapping[str, Any]) -> str:
-    taken = f"column {table.asked!r} is taken for what is asked, {table.answered!r} for what is expected"
-    strata = f", {table.stratum!r} for the stratum" if table.stratum else ""
-    return f"guessed: {taken}{strata}, and {_SAID[grader['type']]}"
-
-
-def _unused(table: _Table) -> Iterator[str]:
-    used = {table.asked, table.answered, table.stratum, "id"}
-    unused = [name for name in table.rows[0].cells if name not in used]
-    if unused:
-        yield f"columns {', '.join(map(repr, unused))} are left out"
-
-
 def _with_numbers(case: EvalCase) -> EvalCase:
-    expected = case.expected or {}
-    numbers = {
-        key: [_number(one) for one in value] if isinstance(value, list) else _number(value)
-        for key, value in expected.items()
-    }
-    return case.model_copy(update={"expected": numbers})
+    expected: dict[str, Any] = {}
+    for key, value in (case.expected or {}).items():
+        expected[key] = [_to_number(one) for one in value] if isinstance(value, list) else _to_number(value)
+    return case.model_copy(update={"expected": expected})
 
 
-def _number(text: str) -> int | float:
+def _to_number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
 
 
-def _task(path: Path, grader: Mapping[str, Any]) -> TaskConfig:
-    return TaskConfig(
-        name=task_name(path),
-        system_prompt="",
-        user_template="{prompt}",
-        graders=[made_grader(grader)],
-        max_tokens=MAX_TOKENS,
-    )
+def _describe_guess(table: _Table, grader: Mapping[str, Any]) -> str:
+    taken = f"column {table.question!r} is taken for what is asked, {table.answer!r} for what is expected"
+    strata = f", {table.stratum!r} for the stratum" if table.stratum else ""
+    return f"guessed: {taken}{strata}, and {_GUESSES[grader['type']]}"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from evalq.formats import FORMATS, recognise
-from evalq.formats.agentv.eval_file import TYPES
 from evalq.formats.agentv.graders import ROWS as EVAL_ROWS
+from evalq.formats.agentv.sections import TYPES
 from evalq.formats.promptfoo.checks import ROWS as PROMPTFOO_ROWS
 from evalq.formats.tables import ANSWERS, QUESTIONS, STRATA
 

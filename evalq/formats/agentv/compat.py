@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from evalq.definitions.yaml_text import plain_value
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.documents import NO_SKILL, Document, EvalCase, Transpilation, safe_name
-from evalq.formats.agentv.read import load_document
+from evalq.formats.agentv.skill_evals import NO_SKILL, Document, EvalCase, Transpilation, safe_name
+from evalq.formats.document import load_document
 
 WHITE_SPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -1,4 +1,4 @@
-"""The graders of a test of an EVAL.yaml: every check becomes some, or is noted as lost."""
+"""Graders for all assertions of a test of an EVAL.yaml; an assertion without a counterpart is a warning."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,168 +10,34 @@ from evalq.definitions.graders import GraderConfig
 from evalq.formats.agentv.checks import (
     CHECKS,
     PASSES_AT,
-    Carry,
-    Entry,
-    Scene,
-    Standing,
-    least_score,
-    standing_of,
+    AssertionContext,
+    BuildGraders,
+    GraderDefaults,
+    GraderFields,
+    passing_score,
 )
-from evalq.formats.agentv.eval_file import Assertion, text_of
+from evalq.formats.agentv.eval_yaml import Assertion
 from evalq.formats.build import as_name, plain_rubric
+from evalq.formats.document import text_of
 from evalq.formats.paths import Place
 
-MOST_CRITERIA = 30
+MAX_CRITERIA = 30
 """Of one grader; longer lists are spread over several."""
 
-HIGHEST = 10
-"""Of the scores that models give; agentv's are a share of one, to one place."""
+MAX_SCORE = 10
+"""Of the scores that models give; agentv's are a share of one, to one decimal place."""
 
+_NO_COUNTERPART = {
+    "code-grader": "runs a program of yours, which evalq does not: left out",
+    "include": "brings in checks from elsewhere, which are not looked for: left out",
+}
 _MET = "Each criterion is either met, 1, or not, 0."
-_SAID_UNDER = ("outcome", "criteria", "description", "value")
-
-
-@dataclass(frozen=True)
-class _Item:
-    """One line of a rubric: what is to be so, or what each score means."""
-
-    name: str
-    said: str
-    weight: float
-    least: float | None
-    """The score, from 0 to 1, without which the test fails; None when it only weighs."""
-    levels: Mapping[str, str]
-
-
-def rubrics(assertion: Assertion, scene: Scene) -> list[Entry]:
-    """A rubric of one line is a question, one of several a grader with as many criteria."""
-    del scene
-    written = assertion.fields.get("criteria") or assertion.fields.get("rubrics")
-    return by_items(written if isinstance(written, list) else [written], assertion)
-
-
-def bare_lines(assertions: Sequence[Assertion]) -> list[Entry]:
-    """Checks that are bare lines of text: together they are one rubric."""
-    lines = [assertion.fields["criteria"] for assertion in assertions]
-    return by_items(lines, assertions[0])
-
-
-def by_items(written: Iterable[Any], assertion: Assertion) -> list[Entry]:
-    """Graders for a list of lines, or of mappings with weights, gates and ranges of scores."""
-    items = list(_items(written))
-    if not items:
-        raise ValueError("it says nothing; give it a prompt, rubrics or criteria")
-    total = sum(item.weight for item in items)
-    if total <= 0:
-        raise ValueError("all its weights are 0; give one a weight above 0")
-    least = least_score(assertion)
-    return [
-        Entry(fields, share / total, required=True if is_gate else None)
-        for fields, share, is_gate in _spread(items, least)
-    ]
-
-
-def _spread(items: Sequence[_Item], least: float) -> Iterator[tuple[dict[str, Any], float, bool]]:
-    """Graders for the items, each with its weight and whether a test fails without it.
-
-    What a test may not fail has a grader of its own; the rest share one for each kind of score.
-    """
-    plain = [item for item in items if item.least is None and not item.levels]
-    ranged = [item for item in items if item.least is None and item.levels]
-    for high, group in ((1, plain), (HIGHEST, ranged)):
-        for begin in range(0, len(group), MOST_CRITERIA):
-            part = group[begin : begin + MOST_CRITERIA]
-            yield _graded(part, high, least), sum(item.weight for item in part), False
-    for item in items:
-        if item.least is not None:
-            high = HIGHEST if item.levels else 1
-            yield _graded([item], high, item.least), item.weight, True
-
-
-def _graded(items: Sequence[_Item], high: int, least: float) -> dict[str, Any]:
-    if len(items) == 1 and high == 1:
-        return {"type": "boolean", "rubric": plain_rubric(items[0].said)}
-    return {
-        "type": "criteria",
-        "range": [0, high],
-        "pass_threshold": high * least,
-        "rubric": _MET if high == 1 else None,
-        "criteria": [_criterion(item, is_weighed=any(one.weight for one in items)) for item in items],
-    }
-
-
-def _criterion(item: _Item, *, is_weighed: bool) -> dict[str, Any]:
-    """Items that weigh nothing at all weigh alike among themselves: their grader has no weight either."""
-    written = {"name": item.name, "description": item.said, "weight": item.weight if is_weighed else 1.0}
-    return {**written, "levels": dict(item.levels)} if item.levels else written
-
-
-def _items(written: Iterable[Any]) -> Iterator[_Item]:
-    taken: set[str] = set()
-    for number, one in enumerate(written, start=1):
-        item = _item(one if isinstance(one, dict) else {"outcome": one}, number, taken)
-        if item is not None:
-            taken.add(item.name)
-            yield item
-
-
-def _item(fields: Mapping[str, Any], number: int, taken: set[str]) -> _Item | None:
-    said = next((text_of(fields[key]) for key in _SAID_UNDER if fields.get(key)), "").strip()
-    levels = dict(_levels(fields.get("score_ranges")))
-    if not (said or levels):
-        return None
-    if fields.get("operator") == "contradiction":
-        said = f"The answer does not contradict this: {said}"
-    name = as_name(text_of(fields["id"])) if fields.get("id") is not None else None
-    if name is None or name in taken:
-        name = f"criterion-{number}"
-    gate = _gate(fields, has_levels=bool(levels))
-    return _Item(name, said, _number(fields.get("weight"), 1.0), gate, levels)
-
-
-def _gate(fields: Mapping[str, Any], *, has_levels: bool) -> float | None:
-    """The score without which the test fails: of those agentv's versions have had, the first written."""
-    ten = fields.get("required_min_score")
-    if ten is not None:
-        return min(1.0, _number(ten, HIGHEST) / HIGHEST)
-    if fields.get("min_score") is not None:
-        return min(1.0, _number(fields["min_score"], 1.0))
-    required = fields.get("required")
-    if isinstance(required, bool) or required is None:
-        return (PASSES_AT if has_levels else 1.0) if required else None
-    return min(1.0, _number(required, 1.0))
-
-
-def _levels(ranges: Any) -> Iterator[tuple[str, str]]:
-    """What each score means, by the lowest of its range; scores are whole numbers from 0 to 10."""
-    pairs: list[tuple[Any, Any]]
-    if isinstance(ranges, dict):
-        pairs = [([key, key], text) for key, text in ranges.items()]
-    else:
-        listed = [one for one in ranges if isinstance(one, dict)] if isinstance(ranges, list) else []
-        pairs = [(one.get("score_range"), one.get("outcome")) for one in listed]
-    for ends, text in pairs:
-        scores = [_whole(end) for end in ends] if isinstance(ends, list) else []
-        low, high = (scores[0], scores[-1]) if scores else (None, None)
-        if text and low is not None and high is not None:
-            yield str(low), text_of(text) if low == high else f"{text_of(text)} (up to {high})"
-
-
-def _whole(value: Any) -> int | None:
-    text = text_of(value)
-    return int(text) if re.fullmatch(r"\d|10", text) else None
-
-
-def _number(value: Any, otherwise: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return max(0.0, float(value)) if is_number else otherwise
-
-
+_OUTCOME_KEYS = ("outcome", "criteria", "description", "value")
 _PROMPT_FILE = re.compile(r"[^\s{}]+\.(?:md|txt|markdown|j2|jinja2?|prompt)")
 _PROGRAM = re.compile(r"[^\s{}]+\.(?:[cm]?[tj]s|py|sh)")
 _BY_PROGRAM = "its prompt is made by a program, which is not run"
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}")
-_NAMES = {
+_PLACEHOLDER_NAMES = {
     "answer": "answer",
     "candidate_answer": "answer",
     "output": "answer",
@@ -183,176 +49,83 @@ _NAMES = {
     "expected_output_text": "expected",
     "reference_answer": "expected",
 }
-"""What a prompt of agentv may name, and what ours calls it."""
+"""Names that a prompt of agentv may use, and our names for them."""
 
 
-def llm_grader(assertion: Assertion, scene: Scene) -> list[Entry]:
-    """Its rubrics, or else its prompt, or else the test's criteria."""
-    _note_unused(assertion, scene)
-    fields = assertion.fields
-    listed: list[Any] = next(
-        (fields[key] for key in ("rubrics", "value", "criteria") if _is_list(fields.get(key))), []
-    )
-    prompt = next((fields[key] for key in ("prompt", "value", "criteria") if _is_text(fields.get(key))), None)
-    is_prompt_first = assertion.written.replace("_", "-") == "llm-judge" and prompt
-    if listed and not is_prompt_first:
-        return by_items(listed, assertion)
-    rubric = _prompt(prompt, assertion, scene) if prompt else None
-    if isinstance(fields.get("prompt"), dict):
-        scene.lose(assertion, _BY_PROGRAM)
-    if not rubric and prompt and scene.criteria:
-        scene.lose(assertion, "the test's criteria stand in for its prompt")
-    rubric = rubric or _plain(scene.criteria)
-    if not rubric:
-        raise ValueError("it has neither a prompt nor criteria; write one of them")
-    return [Entry({**_scored(rubric, least_score(assertion)), **_temperature(fields)})]
-
-
-def by_criteria(criteria: Sequence[str], least: float) -> list[Entry]:
-    """A test's own criteria, as agentv has them marked where nothing else is listed."""
-    return [Entry(_scored(_plain(criteria), least))]
-
-
-def _prompt(written: str, assertion: Assertion, scene: Scene) -> str | None:
-    """The prompt as a rubric of ours: in place, or from the file it names."""
-    text: str | None = written
-    name = written.strip().removeprefix("file://")
-    if _PROGRAM.fullmatch(name):
-        scene.lose(assertion, _BY_PROGRAM)
-        return None
-    if _PROMPT_FILE.fullmatch(name):
-        text = scene.attachments.text(name, Place(assertion.file, assertion.line))
-    return _as_template(text, assertion, scene) if text and text.strip() else None
-
-
-def _as_template(text: str, assertion: Assertion, scene: Scene) -> str:
-    """What agentv would fill in, under our names; everything else is text."""
-    parts, at = [], 0
-    for found in _PLACEHOLDER.finditer(text):
-        parts.append(_braced(text[at : found.start()]))
-        parts.append(_filled(found, assertion, scene))
-        at = found.end()
-    return plain_rubric(text) if at == 0 else "".join([*parts, _braced(text[at:])]).strip()
-
-
-def _filled(found: re.Match[str], assertion: Assertion, scene: Scene) -> str:
-    name = found[1]
-    if name in ("criteria", "expected_outcome"):
-        return _braced("\n".join(scene.criteria))
-    if name in _NAMES:
-        return f"{{{_NAMES[name]}}}"
-    scene.lose(assertion, f"its prompt names {found[0]}, which stays as it is")
-    return _braced(found[0])
-
-
-def _braced(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _plain(criteria: Sequence[str]) -> str:
-    return plain_rubric("\n".join(criteria)) if criteria else ""
-
-
-def _scored(rubric: str, least: float) -> dict[str, Any]:
-    return {"type": "rubric", "rubric": rubric, "range": [0, HIGHEST], "pass_threshold": HIGHEST * least}
-
-
-def _temperature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    temperature = fields.get("temperature")
-    return {} if temperature is None else {"temperature": temperature}
-
-
-def _note_unused(assertion: Assertion, scene: Scene) -> None:
-    for key in ("model", "target", "provider"):
-        if assertion.fields.get(key):
-            remedy = "give --grader-model, or set grader_model: in evalq.yaml"
-            scene.lose(assertion, f"its {key} is not taken over: the bake-off's grader marks it", remedy)
-    if assertion.fields.get("max_steps") or assertion.fields.get("config"):
-        scene.lose(assertion, "is asked once, without tools: max_steps and config are left out")
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-ROWS: Mapping[str, Carry] = {**CHECKS, "llm-grader": llm_grader, "rubrics": rubrics}
-"""Every type that becomes a grader."""
-
-_LOST = {
-    "code-grader": "runs a program of yours, which evalq does not: left out",
-    "include": "brings in checks from elsewhere, which are not looked for: left out",
-}
-
-
-def graders_of(assertions: Sequence[Assertion], scene: Scene) -> list[GraderConfig]:
-    """One grader at least for each check that has a counterpart; bare lines of text share one."""
-    bare = [assertion for assertion in assertions if _is_bare(assertion)]
+def build_graders(assertions: Sequence[Assertion], context: AssertionContext) -> list[GraderConfig]:
+    """Build at least one grader for each assertion that has a counterpart; bare lines of text share one."""
+    bare = [assertion for assertion in assertions if _is_bare_line(assertion)]
     graders: list[GraderConfig] = []
     for assertion in assertions:
-        if not _is_bare(assertion):
-            graders += _carried(assertion, standing_of(assertion), scene)
+        if not _is_bare_line(assertion):
+            graders += _build_from(assertion, GraderDefaults.of(assertion), context)
         elif assertion is bare[0]:
-            graders += Standing().graders(bare_lines(bare))
+            lines = [line.fields["criteria"] for line in bare]
+            graders += GraderDefaults().build_graders(_build_items(lines, assertion))
     return graders
 
 
-def _is_bare(assertion: Assertion) -> bool:
+def build_criteria_graders(criteria: Sequence[str], threshold: float) -> list[GraderConfig]:
+    """Grade by a test's own criteria, as agentv does where a test has no assertions."""
+    return GraderDefaults().build_graders([_build_score(_as_rubric(criteria), threshold)])
+
+
+def _is_bare_line(assertion: Assertion) -> bool:
     is_line = assertion.type == "rubrics" and not assertion.written
     return is_line and bool(str(assertion.fields["criteria"]).strip())
 
 
-def _carried(assertion: Assertion, standing: Standing, scene: Scene) -> list[GraderConfig]:
+def _build_from(
+    assertion: Assertion, defaults: GraderDefaults, context: AssertionContext
+) -> list[GraderConfig]:
     if assertion.type == "composite":
-        return [
-            grader
-            for member, own in _members(assertion, standing, scene)
-            for grader in _carried(member, own, scene)
-        ]
+        return _build_composite(assertion, defaults, context)
     row = ROWS.get(assertion.type)
     if row is None:
         kind = "has no type" if not assertion.written else "is a type of your own, which evalq has not"
-        scene.lose(assertion, _LOST.get(assertion.type, f"{kind}: left out"))
+        context.warn(assertion, _NO_COUNTERPART.get(assertion.type, f"{kind}: left out"))
         return []
     try:
-        return standing.graders(row(assertion, scene))
+        return defaults.build_graders(row(assertion, context))
     except ValueError as exc:
         message, remedy = split_remedy(str(exc))
-        scene.lose(assertion, f"{message}: left out", remedy)
+        context.warn(assertion, f"{message}: left out", remedy)
         return []
 
 
-def _members(assertion: Assertion, standing: Standing, scene: Scene) -> Iterator[tuple[Assertion, Standing]]:
-    """The checks of a composite with their share of its weight: a weighted mean can be taken apart."""
-    how = _aggregator(assertion.fields)
-    if how not in ("weighted_average", "average", "mean"):
-        scene.lose(assertion, f"its checks are joined by {how}, which has no counterpart: left out")
-        return
+def _build_composite(
+    assertion: Assertion, defaults: GraderDefaults, context: AssertionContext
+) -> list[GraderConfig]:
+    """Build the graders of a composite's members, each with its share of the composite's weight.
+
+    Only a weighted mean can be taken apart like this.
+    """
+    aggregator = _read_aggregator(assertion.fields)
+    if aggregator not in ("weighted_average", "average", "mean"):
+        context.warn(assertion, f"its checks are joined by {aggregator}, which has no counterpart: left out")
+        return []
     if not assertion.members:
-        scene.lose(assertion, "has no checks in it: left out")
-    weights = [_weight(member, assertion) for member in assertion.members]
+        context.warn(assertion, "has no checks in it: left out")
+    if defaults.required:
+        context.warn(assertion, "is required, so each of its checks is: stricter than their mean")
+    weights = [_read_weight(member, assertion) for member in assertion.members]
     total = sum(weights)
-    if standing.required:
-        scene.lose(assertion, "is required, so each of its checks is: stricter than their mean")
+    graders: list[GraderConfig] = []
     for member, weight in zip(assertion.members, weights, strict=True):
-        own = standing_of(member)
-        yield (
-            member,
-            replace(
-                own,
-                weight=standing.weight * weight / total if total else 0.0,
-                required=own.required or standing.required,
-                negate=own.negate != standing.negate,
-                name=own.name or standing.name,
-            ),
+        own = GraderDefaults.of(member)
+        share = replace(
+            own,
+            weight=defaults.weight * weight / total if total else 0.0,
+            required=own.required or defaults.required,
+            negate=own.negate != defaults.negate,
+            name=own.name or defaults.name,
         )
+        graders += _build_from(member, share, context)
+    return graders
 
 
-def _aggregator(fields: Mapping[str, Any]) -> str:
-    """How a composite's checks become one; promptfoo's sets say it by a threshold."""
+def _read_aggregator(fields: Mapping[str, Any]) -> str:
+    """Read how a composite's members become one score; promptfoo's assert-set has a threshold instead."""
     written = fields.get("aggregator", fields.get("aggregation"))
     if written is None:
         return "weighted_average" if fields.get("threshold") is None else "threshold"
@@ -360,11 +133,256 @@ def _aggregator(fields: Mapping[str, Any]) -> str:
     return str(kind).strip().replace("-", "_")
 
 
-def _weight(member: Assertion, composite: Assertion) -> float:
-    """A member's weight: as the composite says by its name, else its own."""
+def _read_weight(member: Assertion, composite: Assertion) -> float:
+    """Read the weight that the composite gives a member by its name, else the member's own."""
     aggregator = composite.fields.get("aggregator")
     by_name = aggregator.get("weights") if isinstance(aggregator, dict) else None
     weight = by_name.get(member.name) if isinstance(by_name, dict) else None
     if isinstance(weight, int | float) and not isinstance(weight, bool) and weight >= 0:
         return float(weight)
     return 1.0 if member.weight is None else float(member.weight)
+
+
+def _build_llm_grader(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
+    """Grade by the assertion's rubrics, else by its prompt, else by the test's criteria."""
+    _warn_of_unused(assertion, context)
+    fields = assertion.fields
+    rubrics = _first_list(fields, ("rubrics", "value", "criteria"))
+    prompt = _first_text(fields, ("prompt", "value", "criteria"))
+    is_prompt_first = assertion.written.replace("_", "-") == "llm-judge" and prompt
+    if rubrics and not is_prompt_first:
+        return _build_items(rubrics, assertion)
+    rubric = _read_prompt(prompt, assertion, context) if prompt else ""
+    if isinstance(fields.get("prompt"), dict):
+        context.warn(assertion, _BY_PROGRAM)
+    if not rubric and prompt and context.criteria:
+        context.warn(assertion, "the test's criteria stand in for its prompt")
+    rubric = rubric or _as_rubric(context.criteria)
+    if not rubric:
+        raise ValueError("it has neither a prompt nor criteria; write one of them")
+    return [_build_score(rubric, passing_score(assertion), fields.get("temperature"))]
+
+
+def _warn_of_unused(assertion: Assertion, context: AssertionContext) -> None:
+    for key in ("model", "target", "provider"):
+        if assertion.fields.get(key):
+            remedy = "give --grader-model, or set grader_model: in evalq.yaml"
+            context.warn(assertion, f"its {key} is not taken over: the bake-off's grader marks it", remedy)
+    if assertion.fields.get("max_steps") or assertion.fields.get("config"):
+        context.warn(assertion, "is asked once, without tools: max_steps and config are left out")
+
+
+def _first_list(fields: Mapping[str, Any], keys: Iterable[str]) -> list[Any]:
+    for key in keys:
+        value = fields.get(key)
+        if isinstance(value, list) and value:
+            return value
+    return []
+
+
+def _first_text(fields: Mapping[str, Any], keys: Iterable[str]) -> str:
+    for key in keys:
+        value = fields.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+def _build_score(rubric: str, threshold: float, temperature: Any = None) -> GraderFields:
+    """Build a grader that asks for a score; a temperature of None is left out."""
+    return GraderFields(
+        {
+            "type": "rubric",
+            "rubric": rubric,
+            "range": [0, MAX_SCORE],
+            "pass_threshold": MAX_SCORE * threshold,
+            "temperature": temperature,
+        }
+    )
+
+
+def _as_rubric(criteria: Sequence[str]) -> str:
+    return plain_rubric("\n".join(criteria)) if criteria else ""
+
+
+def _read_prompt(written: str, assertion: Assertion, context: AssertionContext) -> str:
+    """Turn a prompt, written in place or in the file it names, into a rubric; "" if that is not possible."""
+    text: str | None = written
+    name = written.strip().removeprefix("file://")
+    if _PROGRAM.fullmatch(name):
+        context.warn(assertion, _BY_PROGRAM)
+        return ""
+    if _PROMPT_FILE.fullmatch(name):
+        text = context.attachments.text(name, Place(assertion.file, assertion.line))
+    if not text or not text.strip():
+        return ""
+    return _translate_placeholders(text, assertion, context)
+
+
+def _translate_placeholders(text: str, assertion: Assertion, context: AssertionContext) -> str:
+    """Rename agentv's placeholders to ours; all other braces are text."""
+    parts: list[str] = []
+    end = 0
+    for found in _PLACEHOLDER.finditer(text):
+        parts.append(_escape_braces(text[end : found.start()]))
+        parts.append(_translate_placeholder(found, assertion, context))
+        end = found.end()
+    if not parts:
+        return plain_rubric(text)
+    parts.append(_escape_braces(text[end:]))
+    return "".join(parts).strip()
+
+
+def _translate_placeholder(found: re.Match[str], assertion: Assertion, context: AssertionContext) -> str:
+    name = found[1]
+    if name in ("criteria", "expected_outcome"):
+        return _escape_braces("\n".join(context.criteria))
+    if name in _PLACEHOLDER_NAMES:
+        return f"{{{_PLACEHOLDER_NAMES[name]}}}"
+    context.warn(assertion, f"its prompt names {found[0]}, which stays as it is")
+    return _escape_braces(found[0])
+
+
+def _escape_braces(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+@dataclass(frozen=True)
+class _RubricItem:
+    """One item of a rubric: what must be true, or what each score means.
+
+    `required_score`, from 0 to 1, fails the test if it is not reached; None for an item that only weighs.
+    """
+
+    name: str
+    outcome: str
+    weight: float
+    required_score: float | None
+    levels: Mapping[str, str]
+
+
+def _build_rubrics(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
+    del context
+    written = assertion.fields.get("criteria") or assertion.fields.get("rubrics")
+    return _build_items(written if isinstance(written, list) else [written], assertion)
+
+
+def _build_items(written: Iterable[Any], assertion: Assertion) -> list[GraderFields]:
+    """Build graders for a list of texts, or of mappings with weights, required scores and score ranges.
+
+    A required item has a grader of its own; the others share one for each kind of score.
+    """
+    items = list(_read_items(written))
+    if not items:
+        raise ValueError("it says nothing; give it a prompt, rubrics or criteria")
+    total = sum(item.weight for item in items)
+    if total <= 0:
+        raise ValueError("all its weights are 0; give one a weight above 0")
+    threshold = passing_score(assertion)
+    optional = [item for item in items if item.required_score is None]
+    yes_or_no = [item for item in optional if not item.levels]
+    scored = [item for item in optional if item.levels]
+    graders: list[GraderFields] = []
+    for group in (yes_or_no, scored):
+        for start in range(0, len(group), MAX_CRITERIA):
+            part = group[start : start + MAX_CRITERIA]
+            share = sum(item.weight for item in part) / total
+            graders.append(GraderFields(_build_criteria(part, threshold), share))
+    for item in items:
+        if item.required_score is not None:
+            fields = _build_criteria([item], item.required_score)
+            graders.append(GraderFields(fields, item.weight / total, required=True))
+    return graders
+
+
+def _build_criteria(items: Sequence[_RubricItem], threshold: float) -> dict[str, Any]:
+    """Build one grader for items of the same kind: all with levels, or all without."""
+    has_levels = bool(items[0].levels)
+    if len(items) == 1 and not has_levels:
+        return {"type": "boolean", "rubric": plain_rubric(items[0].outcome)}
+    high = MAX_SCORE if has_levels else 1
+    # Items that all weigh nothing weigh alike among themselves: their grader has no weight either.
+    is_weighed = any(item.weight for item in items)
+    criteria = []
+    for item in items:
+        weight = item.weight if is_weighed else 1.0
+        criterion: dict[str, Any] = {"name": item.name, "description": item.outcome, "weight": weight}
+        if item.levels:
+            criterion["levels"] = dict(item.levels)
+        criteria.append(criterion)
+    return {
+        "type": "criteria",
+        "range": [0, high],
+        "pass_threshold": high * threshold,
+        "rubric": None if has_levels else _MET,
+        "criteria": criteria,
+    }
+
+
+def _read_items(written: Iterable[Any]) -> Iterator[_RubricItem]:
+    names: set[str] = set()
+    for number, entry in enumerate(written, start=1):
+        fields = entry if isinstance(entry, dict) else {"outcome": entry}
+        outcome = _read_outcome(fields)
+        levels = dict(_read_levels(fields.get("score_ranges")))
+        if not (outcome or levels):
+            continue
+        if fields.get("operator") == "contradiction":
+            outcome = f"The answer does not contradict this: {outcome}"
+        name = as_name(text_of(fields["id"])) if fields.get("id") is not None else None
+        if name is None or name in names:
+            name = f"criterion-{number}"
+        names.add(name)
+        required_score = _read_required_score(fields, has_levels=bool(levels))
+        yield _RubricItem(name, outcome, _to_number(fields.get("weight"), 1.0), required_score, levels)
+
+
+def _read_outcome(fields: Mapping[str, Any]) -> str:
+    for key in _OUTCOME_KEYS:
+        if fields.get(key):
+            return text_of(fields[key]).strip()
+    return ""
+
+
+def _read_required_score(fields: Mapping[str, Any], *, has_levels: bool) -> float | None:
+    """Read the score without which the test fails, under the first of the keys agentv's versions have had."""
+    if fields.get("required_min_score") is not None:
+        return min(1.0, _to_number(fields["required_min_score"], MAX_SCORE) / MAX_SCORE)
+    if fields.get("min_score") is not None:
+        return min(1.0, _to_number(fields["min_score"], 1.0))
+    required = fields.get("required")
+    if not required and (required is None or isinstance(required, bool)):
+        return None
+    if required is True:
+        return PASSES_AT if has_levels else 1.0
+    return min(1.0, _to_number(required, 1.0))
+
+
+def _read_levels(ranges: Any) -> Iterator[tuple[str, str]]:
+    """Yield what each score means, by the lowest of its range; scores are whole numbers from 0 to 10."""
+    if isinstance(ranges, dict):
+        pairs: list[tuple[Any, Any]] = [([key, key], text) for key, text in ranges.items()]
+    elif isinstance(ranges, list):
+        pairs = [(one.get("score_range"), one.get("outcome")) for one in ranges if isinstance(one, dict)]
+    else:
+        return
+    for ends, text in pairs:
+        if not isinstance(ends, list) or not ends or not text:
+            continue
+        low, high = _to_score(ends[0]), _to_score(ends[-1])
+        if low is not None and high is not None:
+            yield str(low), text_of(text) if low == high else f"{text_of(text)} (up to {high})"
+
+
+def _to_score(value: Any) -> int | None:
+    text = text_of(value)
+    return int(text) if re.fullmatch(r"\d|10", text) else None
+
+
+def _to_number(value: Any, default: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return max(0.0, float(value)) if is_number else default
+
+
+ROWS: Mapping[str, BuildGraders] = {**CHECKS, "llm-grader": _build_llm_grader, "rubrics": _build_rubrics}
+"""Every type that becomes a grader."""

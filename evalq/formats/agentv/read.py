@@ -1,61 +1,194 @@
-"""Reads an EVAL.yaml into one shape, from any of agentv's dialects, with every problem placed."""
+"""Reads an EVAL.yaml, in any of agentv's dialects, into one shape; every problem names its file and line."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalq.definitions.files import display_path, read_text
-from evalq.definitions.located import Loc, Located, load_json
-from evalq.definitions.yaml_text import load_anchored_yaml, plain_value
+from evalq.definitions.files import display_path
+from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.eval_file import Assertion, EvalFile, EvalTest, Filling, Message, Turn, text_of
-from evalq.formats.agentv.read_parts import Node, read_assertions, read_execution, read_messages, root
+from evalq.formats.agentv.eval_yaml import Assertion, EvalFile, EvalTest, EvalTurn, PromptMessage
+from evalq.formats.agentv.sections import read_assertions, read_execution, read_messages
+from evalq.formats.document import Node, load_document, root, text_of
 
 TEST_KEYS = ("tests", "eval_cases", "evalcases", "evalCases")
+MAX_FILLED_CHARS = 64_000_000
+
 _SCHEME = "file://"
+_INPUT_KEYS = ("input", "input_messages")
+_EXPECTED_KEYS = ("expected_output", "expected_messages")
+_CRITERIA_KEYS = ("criteria", "expected_outcome")
+_SUITE_TEXTS = ("name", "description", "category", "version", "author", "license")
+_TEST_TEXTS = (
+    "mode",
+    "aggregation",
+    "on_turn_failure",
+    "conversation_id",
+    "suite",
+    "on_dependency_failure",
+)
+# Not ${{ NAME }}: that names an environment variable, and stays as written.
+_PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
-def load_document(path: Path, *, merges: bool = True, plain: Callable[[str], Any] = plain_value) -> Located:
-    """The value in a YAML, JSON or JSONL file; a JSONL file's is the list of its lines."""
-    text, file = read_text(path), display_path(path)
-    match path.suffix.lower():
-        case ".json":
-            return load_json(text, file)
-        case ".jsonl":
-            return _lines(text, file)
-        case _:
-            return load_anchored_yaml(text, file, merges=merges, plain=plain)
+def read_eval_yaml(path: Path) -> EvalFile:
+    """Read the EVAL.yaml at `path` (or its JSON or JSONL twin), and the files of tests it names."""
+    return read_eval_document(load_document(path), path)
 
 
-def tests_of(document: Node, path: Path) -> Iterator[Node]:
-    """Every test of the document at `path`, those in files it names among them.
+def read_eval_document(located: Located, path: Path) -> EvalFile:
+    """Read a loaded document; files it names are resolved from `path`."""
+    document = root(located)
+    if not isinstance(document.value, dict | list):
+        document.refuse("not an EVAL.yaml", "write a mapping with tests:")
+    suite = _Suite(document)
+    return EvalFile(
+        file=located.file,
+        tests=_read_tests(suite, path),
+        messages=suite.messages,
+        input_files=suite.input_files,
+        assertions=suite.assertions,
+        execution=suite.execution,
+        tags=_read_tags(document),
+        requires=_get_mapping(document, "requires"),
+        metadata=_get_mapping(document, "metadata"),
+        preprocessors=tuple(_get_list(document, "preprocessors")),
+        workspace=_get_value(document, "workspace"),
+        runs_per_query=_read_runs_per_query(document),
+        trigger_threshold=_read_trigger_threshold(document),
+        fields=document.value if isinstance(document.value, dict) else {},
+        **{name: _get_text(document, name) for name in _SUITE_TEXTS},
+    )
 
-    A file is followed one step, and only inside the folder of the document.
+
+class _Suite:
+    """What all tests of a file share, filled in with a test's variables where it has some."""
+
+    def __init__(self, document: Node) -> None:
+        self.document = document
+        self.input = document.get(*_INPUT_KEYS)
+        self.messages = read_messages(self.input)
+        self.assertions = read_assertions(document)
+        self.execution = read_execution(document)
+        self.input_files = _read_input_files(document)
+        self.filler = _VariableFiller()
+
+    def fill(self, node: Node, variables: Mapping[str, Any]) -> Node:
+        """Return the same part with a test's variables in it."""
+        try:
+            return Node(node.located, node.loc, self.filler.fill(node.value, variables))
+        except ValueError as exc:
+            node.refuse(str(exc), "shorten the variables, or name them less often")
+
+    def messages_for(self, variables: Mapping[str, Any]) -> tuple[PromptMessage, ...]:
+        """Return the messages that precede those of a test with these variables."""
+        if self.input is None or not variables:
+            return self.messages
+        return read_messages(self.fill(self.input, variables))
+
+    def assertions_for(self, variables: Mapping[str, Any]) -> tuple[Assertion, ...]:
+        """Return the assertions that follow those of a test with these variables."""
+        if not (variables and self.assertions):
+            return self.assertions
+        kept = {key: value for key, value in self.document.value.items() if key not in TEST_KEYS}
+        return read_assertions(self.fill(Node(self.document.located, (), kept), variables))
+
+    def input_for(self, test: Node, variables: Mapping[str, Any]) -> Node | None:
+        """Return a test's own input, else the first of the suite's prompts, else the variable `input`."""
+        own = test.get(*_INPUT_KEYS)
+        if own is not None:
+            return own
+        prompts = self.document.get("prompts")
+        if prompts and prompts.items():
+            first = prompts.items()[0]
+            if isinstance(first.value, str):
+                return Node(first.located, first.loc, self.filler.fill_template(first.value, variables))
+        written = test.get("vars")
+        return written.get("input") if written else None
+
+
+class _VariableFiller:
+    """Fills variables in, up to a limit for the whole file: many placeholders may name one long variable."""
+
+    def __init__(self) -> None:
+        self._chars_left = MAX_FILLED_CHARS
+
+    def fill(self, value: Any, variables: Mapping[str, Any]) -> Any:
+        """Replace every known `{{name}}` or `{{name.part}}` in a value; unknown ones stay."""
+        if not variables:
+            return value
+        if isinstance(value, str):
+            return _PLACEHOLDER.sub(lambda found: self._replacement(found, variables), value)
+        if isinstance(value, list):
+            return [self.fill(item, variables) for item in value]
+        if isinstance(value, dict):
+            return {key: self.fill(item, variables) for key, item in value.items()}
+        return value
+
+    def fill_template(self, template: str, variables: Mapping[str, Any]) -> Any:
+        """Return the variable itself where the template is one placeholder, else the text filled in."""
+        alone = _PLACEHOLDER.fullmatch(template.strip())
+        found = _look_up(alone[1], variables) if alone else None
+        return self.fill(template, variables) if found is None else found
+
+    def _replacement(self, found: re.Match[str], variables: Mapping[str, Any]) -> str:
+        value = _look_up(found[1], variables)
+        text = found[0] if value is None else text_of(value)
+        self._chars_left -= len(text)
+        if self._chars_left < 0:
+            raise ValueError("the variables filled in are too long")
+        return text
+
+
+def _look_up(path: str, variables: Mapping[str, Any]) -> Any:
+    value: Any = variables
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _read_tests(suite: _Suite, path: Path) -> tuple[EvalTest, ...]:
+    """Read every test; report the problems of all of them together."""
+    tests: list[EvalTest] = []
+    problems: list[Problem] = []
+    for index, node in enumerate(_find_tests(suite.document, path), start=1):
+        try:
+            tests.append(_read_test(node, index, suite))
+        except InputError as exc:
+            problems += exc.problems
+    if problems:
+        raise InputError(*problems)
+    return tuple(tests)
+
+
+def _find_tests(document: Node, path: Path) -> Iterator[Node]:
+    """Yield every test of the document at `path`, including those in files it names.
+
+    A file is followed one step, and only inside the document's folder.
     """
-    tests = document if isinstance(document.value, list) else document.get(*TEST_KEYS)
-    if tests is None:
-        document.refuse("no tests", "list them under tests:")
+    tests = _get_tests(document, "list them under tests:")
     if isinstance(tests.value, str):
-        yield from _followed(tests, tests.value, path)
+        yield from _follow(tests, tests.value, path.parent)
         return
     for test in tests.items():
-        reference = _reference(test)
+        reference = _get_reference(test)
         if reference is None:
             yield test
         else:
-            yield from _followed(test, reference, path)
+            yield from _follow(test, reference, path.parent)
 
 
-def _lines(text: str, file: str) -> Located:
-    # Not splitlines(): it also splits at separators that may stand inside a JSON string.
-    numbered = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    lines: dict[Loc, int] = {(): 1, **{(i,): n for i, (n, _) in enumerate(numbered)}}
-    return Located([load_json(line, file, first_line=n).value for n, line in numbered], lines, file)
+def _get_tests(document: Node, remedy: str) -> Node:
+    """Return the list of tests: the document itself, or what one of its keys holds."""
+    tests = document if isinstance(document.value, list) else document.get(*TEST_KEYS)
+    if tests is None:
+        document.refuse("no tests", remedy)
+    return tests
 
 
-def _reference(test: Node) -> str | None:
-    """The path where an entry of the list is one: `file://cases.yaml`, or a mapping with `include`."""
+def _get_reference(test: Node) -> str | None:
+    """Return the path where an entry is one: `file://cases.yaml`, or a mapping with `include`."""
     if isinstance(test.value, str) and test.value.startswith(_SCHEME):
         return test.value
     include = test.get("include")
@@ -66,249 +199,147 @@ def _reference(test: Node) -> str | None:
     return include.text()
 
 
-def _followed(node: Node, reference: str, path: Path) -> Iterator[Node]:
-    for found in _document_files(node, reference.removeprefix(_SCHEME), path.parent):
-        listed = root(load_document(found))
-        tests = listed if isinstance(listed.value, list) else listed.get(*TEST_KEYS)
-        if tests is None:
-            listed.refuse("no tests", "write a list of tests")
-        yield from tests.items()
+def _follow(node: Node, reference: str, folder: Path) -> Iterator[Node]:
+    """Yield the tests of the file, or of the files that a pattern matches in the order of their names."""
+    name = reference.removeprefix(_SCHEME)
+    for found in _find_files(node, name, folder):
+        _check_file(node, found, folder)
+        yield from _get_tests(root(load_document(found)), "write a list of tests").items()
 
 
-def _document_files(node: Node, reference: str, folder: Path) -> list[Path]:
-    """The one file, or those a pattern matches, in the order of their names."""
-    if not any(sign in reference for sign in "*?["):
-        return [_inside(node, folder / reference, folder)]
-    if Path(reference).is_absolute() or ".." in Path(reference).parts:
-        node.refuse(f"{reference!r} leaves the folder of the file", "name files in or under that folder")
-    matches = sorted(found for found in folder.glob(reference) if found.is_file())
+def _find_files(node: Node, name: str, folder: Path) -> list[Path]:
+    if not any(sign in name for sign in "*?["):
+        return [folder / name]
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        node.refuse(f"{name!r} leaves the folder of the file", "name files in or under that folder")
+    matches = sorted(found for found in folder.glob(name) if found.is_file())
     if not matches:
-        node.refuse(f"no file matches {reference!r}", "check the pattern")
-    return [_inside(node, found, folder) for found in matches]
+        node.refuse(f"no file matches {name!r}", "check the pattern")
+    return matches
 
 
-def _inside(node: Node, found: Path, folder: Path) -> Path:
+def _check_file(node: Node, found: Path, folder: Path) -> None:
     if not found.resolve().is_relative_to(folder.resolve()):
         remedy = "name a file in or under that folder"
         node.refuse(f"{str(node.value)!r} is outside the folder of the file", remedy)
     if not found.is_file():
         node.refuse(f"no such file: {display_path(found)}", "name a file of tests: YAML, JSON or JSONL")
-    return found
 
 
-_INPUT_KEYS = ("input", "input_messages")
-_EXPECTED_KEYS = ("expected_output", "expected_messages")
-_CRITERIA_KEYS = ("criteria", "expected_outcome")
-
-
-def read_eval_yaml(path: Path) -> EvalFile:
-    """The EVAL.yaml at `path` (or its JSON or JSONL twin), and the files of tests it names."""
-    return read_eval_document(load_document(path), path)
-
-
-def read_eval_document(located: Located, path: Path) -> EvalFile:
-    """The document as loaded; `path` is where files it names are looked for."""
-    document = root(located)
-    if not isinstance(document.value, dict | list):
-        document.refuse("not an EVAL.yaml", "write a mapping with tests:")
-    suite = _Suite(document)
-    return EvalFile(
-        file=located.file,
-        tests=_tests(suite, path),
-        messages=suite.messages,
-        input_files=suite.input_files,
-        assertions=suite.assertions,
-        execution=suite.execution,
-        tags=_tags(document),
-        requires=_mapping(document, "requires"),
-        metadata=_mapping(document, "metadata"),
-        preprocessors=tuple(_list(document, "preprocessors")),
-        workspace=_value(document, "workspace"),
-        runs_per_query=_runs_per_query(document),
-        trigger_threshold=_trigger_threshold(document),
-        fields=document.value if isinstance(document.value, dict) else {},
-        **{name: _text(document, name) for name in _SUITE_TEXTS},
-    )
-
-
-_SUITE_TEXTS = ("name", "description", "category", "version", "author", "license")
-_TEST_TEXTS = (
-    "mode",
-    "aggregation",
-    "on_turn_failure",
-    "conversation_id",
-    "suite",
-    "on_dependency_failure",
-)
-
-
-@dataclass
-class _Suite:
-    """What all tests of a file share, and the variables filled in so far."""
-
-    document: Node
-    filling: Filling = field(default_factory=Filling)
-
-    def __post_init__(self) -> None:
-        self.messages = read_messages(self._input)
-        self.assertions = read_assertions(self.document)
-        self.execution = read_execution(self.document)
-        self.input_files = _files(self.document)
-
-    @property
-    def _input(self) -> Node | None:
-        return self.document.get(*_INPUT_KEYS)
-
-    def filled(self, node: Node, variables: Mapping[str, Any]) -> Node:
-        """The same part with a test's variables in it."""
-        try:
-            return Node(node.located, node.loc, self.filling.fill(node.value, variables))
-        except ValueError as exc:
-            node.refuse(str(exc), "shorten the variables, or name them less often")
-
-    def messages_for(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
-        """The messages before those of a test with these variables."""
-        node = self._input
-        return read_messages(self.filled(node, variables)) if node and variables else self.messages
-
-    def assertions_for(self, variables: Mapping[str, Any]) -> tuple[Assertion, ...]:
-        """The checks after those of a test with these variables."""
-        if not (variables and self.assertions):
-            return self.assertions
-        kept = {key: value for key, value in self.document.value.items() if key not in TEST_KEYS}
-        return read_assertions(self.filled(Node(self.document.located, (), kept), variables))
-
-    def asked(self, test: Node, variables: Mapping[str, Any]) -> Node | None:
-        """A test's own input, or the first of the suite's prompts, or the variable `input`."""
-        own = test.get(*_INPUT_KEYS)
-        if own is not None:
-            return own
-        prompts = self.document.get("prompts")
-        first = prompts.items()[0] if prompts and prompts.items() else None
-        if first is not None and isinstance(first.value, str):
-            return Node(first.located, first.loc, self.filling.whole(first.value, variables))
-        written = test.get("vars")
-        return written.get("input") if written else None
-
-
-def _tests(suite: _Suite, path: Path) -> tuple[EvalTest, ...]:
-    """Every test; the problems of all of them are told at once."""
-    tests: list[EvalTest] = []
-    problems: list[Problem] = []
-    for index, node in enumerate(tests_of(suite.document, path), start=1):
-        try:
-            tests.append(_test(node, index, suite))
-        except InputError as exc:
-            problems += exc.problems
-    if problems:
-        raise InputError(*problems)
-    return tuple(tests)
-
-
-def _test(written: Node, index: int, suite: _Suite) -> EvalTest:
+def _read_test(written: Node, index: int, suite: _Suite) -> EvalTest:
     if not isinstance(written.value, dict):
         written.refuse("a test that is not a mapping", "write it as 'id: …', 'input: …' lines")
-    variables = _mapping(written, "vars")
-    node = suite.filled(written, variables)
+    variables = _get_mapping(written, "vars")
+    node = suite.fill(written, variables)
     execution = read_execution(node)
-    follows = not execution.skip_defaults
+    inherits = not execution.skip_defaults
     window_size = node.get("window_size")
     return EvalTest(
         index=index,
-        id=_id(node),
-        criteria=_criteria(node),
-        messages=read_messages(suite.asked(node, variables)),
-        suite_messages=suite.messages_for(variables) if follows else (),
-        input_files=_files(node) or (suite.input_files if follows else ()),
-        expected_output=_value(node, *_EXPECTED_KEYS),
+        id=_read_id(node),
+        criteria=_read_criteria(node),
+        messages=read_messages(suite.input_for(node, variables)),
+        suite_messages=suite.messages_for(variables) if inherits else (),
+        input_files=_read_input_files(node) or (suite.input_files if inherits else ()),
+        expected_output=_get_value(node, *_EXPECTED_KEYS),
         expected_messages=read_messages(node.get(*_EXPECTED_KEYS), "assistant"),
         assertions=read_assertions(node),
-        suite_assertions=suite.assertions_for(variables) if follows else (),
+        suite_assertions=suite.assertions_for(variables) if inherits else (),
         execution=execution,
-        turns=_turns(node),
+        turns=_read_turns(node),
         window_size=window_size.count() if window_size else None,
         vars=variables,
-        metadata=_mapping(node, "metadata"),
-        workspace=_value(node, "workspace"),
-        depends_on=tuple(text_of(test_id) for test_id in _list(node, "depends_on")),
+        metadata=_get_mapping(node, "metadata"),
+        workspace=_get_value(node, "workspace"),
+        depends_on=tuple(text_of(test_id) for test_id in _get_list(node, "depends_on")),
         fields=written.value,
         file=node.file,
         line=node.line,
-        **{name: _text(node, name) for name in _TEST_TEXTS},
+        **{name: _get_text(node, name) for name in _TEST_TEXTS},
     )
 
 
-def _id(node: Node) -> str | int | float | None:
-    value = _value(node, "id")
-    return value if value is None or isinstance(value, str | int | float) else text_of(value)
+def _read_id(node: Node) -> str | int | float | None:
+    value = _get_value(node, "id")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return text_of(value)
 
 
-def _criteria(node: Node) -> tuple[str, ...]:
-    """One text or several, without the white space around them."""
-    written = next((found for key in _CRITERIA_KEYS if (found := node.get(key)) and found.value), None)
-    if written is None:
-        return ()
-    texts = written.texts() if isinstance(written.value, list) else (written.text(),)
-    return tuple(text.strip() for text in texts if text.strip())
+def _read_criteria(node: Node) -> tuple[str, ...]:
+    """Read one text or several, without the white space around them."""
+    for key in _CRITERIA_KEYS:
+        written = node.get(key)
+        if written and written.value:
+            texts = written.texts() if isinstance(written.value, list) else (written.text(),)
+            return tuple(text.strip() for text in texts if text.strip())
+    return ()
 
 
-def _turns(node: Node) -> tuple[Turn, ...]:
+def _read_turns(node: Node) -> tuple[EvalTurn, ...]:
     turns = node.get("turns")
+    if turns is None:
+        return ()
     return tuple(
-        Turn(
+        EvalTurn(
             messages=read_messages(turn.get(*_INPUT_KEYS)),
-            expected_output=_value(turn, *_EXPECTED_KEYS),
+            expected_output=_get_value(turn, *_EXPECTED_KEYS),
             expected_messages=read_messages(turn.get(*_EXPECTED_KEYS), "assistant"),
             assertions=read_assertions(turn),
         )
-        for turn in (turns.items() if turns else ())
+        for turn in turns.items()
     )
 
 
-def _files(node: Node) -> tuple[str, ...]:
+def _read_input_files(node: Node) -> tuple[str, ...]:
     files = node.get("input_files")
     return files.texts() if files else ()
 
 
-def _runs_per_query(document: Node) -> int | None:
-    found = _beside(document, "runs_per_query")
+def _read_tags(document: Node) -> tuple[str, ...]:
+    """Read a list of tags, or one tag, or tags with values: `team: billing`."""
+    tags = _get_value(document, "tags")
+    if isinstance(tags, dict):
+        return tuple(f"{name}: {text_of(value)}" for name, value in tags.items())
+    if isinstance(tags, str):
+        return (tags,)
+    return tuple(text_of(tag) for tag in _get_list(document, "tags"))
+
+
+def _read_runs_per_query(document: Node) -> int | None:
+    found = _find_run_setting(document, "runs_per_query")
     return found.count() if found else None
 
 
-def _trigger_threshold(document: Node) -> float | None:
-    found = _beside(document, "trigger_threshold")
+def _read_trigger_threshold(document: Node) -> float | None:
+    found = _find_run_setting(document, "trigger_threshold")
     return found.share() if found else None
 
 
-def _beside(document: Node, name: str) -> Node | None:
-    """A setting for run_eval.py: at the top, or in the block of execution or of metadata."""
-    places: Iterable[Node | None] = (document, document.get("execution"), document.get("metadata"))
-    return next((found for place in places if place and (found := place.get(name))), None)
+def _find_run_setting(document: Node, name: str) -> Node | None:
+    """Find a setting for run_eval.py at the top, or in the block of execution or of metadata."""
+    for owner in (document, document.get("execution"), document.get("metadata")):
+        found = owner.get(name) if owner else None
+        if found is not None:
+            return found
+    return None
 
 
-def _tags(document: Node) -> tuple[str, ...]:
-    """A list of tags, or one tag, or tags with values: `team: billing`."""
-    tags = _value(document, "tags")
-    if isinstance(tags, dict):
-        return tuple(f"{name}: {text_of(value)}" for name, value in tags.items())
-    return (tags,) if isinstance(tags, str) else tuple(text_of(tag) for tag in _list(document, "tags"))
-
-
-def _value(node: Node, *names: str) -> Any:
+def _get_value(node: Node, *names: str) -> Any:
     found = node.get(*names)
     return found.value if found else None
 
 
-def _text(node: Node, name: str) -> str | None:
+def _get_text(node: Node, name: str) -> str | None:
     found = node.get(name)
     return text_of(found.value) if found else None
 
 
-def _mapping(node: Node, name: str) -> dict[str, Any]:
+def _get_mapping(node: Node, name: str) -> dict[str, Any]:
     found = node.get(name)
     return found.mapping() if found else {}
 
 
-def _list(node: Node, name: str) -> list[Any]:
+def _get_list(node: Node, name: str) -> list[Any]:
     found = node.get(name)
     return [item.value for item in found.items()] if found else []

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.documents import NO_SKILL, Document, EvalCase, Transpilation, safe_name
-from evalq.formats.agentv.eval_file import (
+from evalq.formats.agentv.assertion_text import all_worded
+from evalq.formats.agentv.eval_yaml import (
     TRIGGER,
     Assertion,
     EvalFile,
     EvalTest,
-    Message,
+    PromptMessage,
     Trigger,
-    asked_of,
-    triggers_of,
+    final_assertions,
+    find_triggers,
 )
-from evalq.formats.agentv.wording import all_worded
+from evalq.formats.agentv.skill_evals import NO_SKILL, Document, EvalCase, Transpilation, safe_name
 
 
 def prompt_of(test: EvalTest) -> str:
@@ -41,13 +41,13 @@ def expected_output_of(test: EvalTest) -> str | None:
     return next((text for text in reversed(texts) if text), "" if texts else None)
 
 
-def all_messages(test: EvalTest) -> tuple[Message, ...]:
+def all_messages(test: EvalTest) -> tuple[PromptMessage, ...]:
     """All that is asked, in order: the suite's messages, the test's, and those of its turns."""
     turns = (message for turn in test.turns for message in turn.messages)
     return (*test.suite_messages, *test.messages, *turns)
 
 
-def _has_text(message: Message) -> bool:
+def _has_text(message: PromptMessage) -> bool:
     return any(block.type == "text" for block in message.blocks)
 
 
@@ -102,13 +102,13 @@ def _entry(test: EvalTest) -> _Entry:
         file=test.file,
         line=test.line,
     )
-    return _Entry(case, triggers_of(test), [*_losses(test, case), *warnings])
+    return _Entry(case, find_triggers(test), [*_losses(test, case), *warnings])
 
 
 def _spoken(test: EvalTest) -> list[Assertion]:
     """The checks that become lines, the suite's last: all but the triggers of what the prompt asks."""
     earlier = [assertion for turn in test.turns[:-1] for assertion in turn.assertions]
-    others = (*asked_of(test), *test.suite_assertions)
+    others = (*final_assertions(test), *test.suite_assertions)
     return [*earlier, *(assertion for assertion in others if assertion.type != TRIGGER)]
 
 

@@ -1,4 +1,4 @@
-"""The checks of promptfoo, one row for each type we have; the others are listed as lost."""
+"""Graders for the assertions of promptfoo, one row for each type; other types are warnings."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,26 +10,22 @@ from evalq.definitions.graders import GraderConfig
 from evalq.definitions.loaded import TriggerMode
 from evalq.definitions.yaml_text import load_anchored_yaml
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import text_of
-from evalq.formats.agentv.read_parts import Node
-from evalq.formats.build import as_name, made_grader, plain_rubric
+from evalq.formats.build import as_name, build_grader, plain_rubric
+from evalq.formats.document import Node, text_of
+from evalq.formats.javascript_regex import to_python
 from evalq.formats.paths import Attachments, Place
-from evalq.formats.promptfoo.javascript_regex import to_python
-from evalq.formats.promptfoo.tests import SCHEME, filled_in
+from evalq.formats.promptfoo.read import SCHEME, fill_all
 
-Row = Callable[["Check"], list[dict[str, Any]]]
-"""The graders a check becomes; ValueError, with a remedy, for one that becomes none."""
-
-EDITS = 5
-"""So many edits promptfoo allows between two texts where nothing else is said."""
+MAX_EDITS = 5
+"""Edits that promptfoo allows between two texts by default."""
 
 _G_EVAL_PASSES_AT = 0.7
-_HIGHEST = 10
+_MAX_SCORE = 10
 
 
 @dataclass(frozen=True)
-class Check:
-    """One check with its value filled in."""
+class PromptfooCheck:
+    """One assertion with its value filled in."""
 
     node: Node
     type: str
@@ -40,9 +36,13 @@ class Check:
     name: str | None
 
 
+BuildFields = Callable[[PromptfooCheck], list[dict[str, Any]]]
+"""Turns an assertion into the fields of graders; raises ValueError, with a remedy, if it cannot."""
+
+
 @dataclass(frozen=True)
-class Marking:
-    """What the checks of one test share: its variables, and whether each must pass or all only weigh."""
+class CheckContext:
+    """What the assertions of one test share; `is_weighed`: none of them alone fails the test."""
 
     variables: Mapping[str, Any]
     is_weighed: bool
@@ -50,187 +50,182 @@ class Marking:
     templates: Node | None
     trigger_mode: TriggerMode
 
-    def lose(self, node: Node, message: str, remedy: str = "") -> None:
-        """Note what is not carried over."""
-        self.attachments.losses.note(node.problem(message, remedy))
+    def warn(self, node: Node, message: str, remedy: str = "") -> None:
+        """Note what is lost of an assertion."""
+        self.attachments.warnings.add(node.problem(message, remedy))
 
 
-def graders_of(checks: Sequence[Node], marking: Marking) -> list[GraderConfig]:
-    """Graders for every check there is a row for."""
-    return [grader for node in checks for grader in _carried(node, 1.0, marking)]
+def build_graders(checks: Sequence[Node], context: CheckContext, share: float = 1.0) -> list[GraderConfig]:
+    """Build graders for every assertion that has a row; `share` scales their weights."""
+    graders: list[GraderConfig] = []
+    for node in checks:
+        graders += _build_from(_resolve_template(node, context), share, context)
+    return graders
 
 
-def _carried(written: Node, share: float, marking: Marking) -> list[GraderConfig]:
-    node = _resolved(written, marking)
-    kind = node.get("type")
-    if kind is None:
-        node.refuse("a check without a type", "add type:, for instance contains")
-    if kind.text() == "assert-set":
-        return _set(node, share, marking)
-    check = _check(node, kind.text(), marking)
-    row = ROWS.get(check.type)
-    if row is None or (check.type == "skill-used" and marking.trigger_mode == "description"):
-        marking.lose(node, f"{kind.text()} has no counterpart: left out")
-        return []
-    try:
-        if node.get("transform"):
-            marking.lose(node, f"{kind.text()}: transform is not run, the answer is marked as it is")
-        if check.type == "contains-json":
-            marking.lose(node, f"{kind.text()}: the whole answer is to be JSON, but for a fence around it")
-        return [_graded(fields, check, share, marking) for fields in row(check)]
-    except ValueError as exc:
-        message, remedy = split_remedy(str(exc))
-        marking.lose(node, f"{kind.text()}: {message}: left out", remedy)
-        return []
-
-
-def _resolved(node: Node, marking: Marking) -> Node:
-    """The check itself, or the template of the same file that it refers to."""
-    node.mapping()
+def _resolve_template(node: Node, context: CheckContext) -> Node:
+    """Return the assertion itself, or the template of the same file that it refers to."""
+    fields = node.mapping()
     reference = node.get("$ref")
     if reference is None:
         return node
     prefix, _, name = reference.text().rpartition("/")
     if prefix != "#/assertionTemplates":
-        reference.refuse(
-            f"{reference.text()[:100]!r} leads out of the file", "write #/assertionTemplates/NAME"
-        )
-    template = marking.templates.get(name) if marking.templates else None
+        message = f"{reference.text()[:100]!r} leads out of the file"
+        reference.refuse(message, "write #/assertionTemplates/NAME")
+    template = context.templates.get(name) if context.templates else None
     if template is None:
         reference.refuse(f"there is no template {name!r}", "add it under assertionTemplates:")
-    template.mapping()
-    return Node(
-        node.located, node.loc, {**template.value, **{k: v for k, v in node.value.items() if k != "$ref"}}
-    )
+    own = {key: value for key, value in fields.items() if key != "$ref"}
+    return Node(node.located, node.loc, {**template.mapping(), **own})
 
 
-def _set(node: Node, share: float, marking: Marking) -> list[GraderConfig]:
-    """A set without a threshold is its checks, with their share of its weight."""
-    if node.get("threshold"):
-        marking.lose(node, "assert-set: a threshold of its own has no counterpart: left out")
+def _build_from(node: Node, share: float, context: CheckContext) -> list[GraderConfig]:
+    written = node.get("type")
+    if written is None:
+        node.refuse("a check without a type", "add type:, for instance contains")
+    kind = written.text()
+    if kind == "assert-set":
+        return _build_set(node, share, context)
+    check = _read_check(node, kind, context)
+    row = ROWS.get(check.type)
+    if row is None or (check.type == "skill-used" and context.trigger_mode == "description"):
+        context.warn(node, f"{kind} has no counterpart: left out")
         return []
-    members = node.get("assert")
-    items = members.items() if members else []
-    total = sum(_weight(item) for item in items if isinstance(item.value, dict)) or 1.0
-    own = share * _weight(node)
-    return [grader for item in items for grader in _carried(item, own / total, marking)]
+    if node.get("transform"):
+        context.warn(node, f"{kind}: transform is not run, the answer is marked as it is")
+    if check.type == "contains-json":
+        context.warn(node, f"{kind}: the whole answer must be JSON, but for a fence around it")
+    try:
+        return [build_grader({**fields, **_shared_fields(check, share, context)}) for fields in row(check)]
+    except ValueError as exc:
+        message, remedy = split_remedy(str(exc))
+        context.warn(node, f"{kind}: {message}: left out", remedy)
+        return []
 
 
-def _check(node: Node, kind: str, marking: Marking) -> Check:
+def _build_set(node: Node, share: float, context: CheckContext) -> list[GraderConfig]:
+    """Build the graders of a set's members with their share of its weight, if it has no threshold."""
+    if node.get("threshold"):
+        context.warn(node, "assert-set: a threshold of its own has no counterpart: left out")
+        return []
+    listed = node.get("assert")
+    members = listed.items() if listed else []
+    total = sum(_read_weight(member) for member in members) or 1.0
+    return build_graders(members, context, share * _read_weight(node) / total)
+
+
+def _read_check(node: Node, kind: str, context: CheckContext) -> PromptfooCheck:
     threshold, name = node.get("threshold"), node.get("metric")
-    denied = kind.startswith("not-")
-    return Check(
+    return PromptfooCheck(
         node=node,
         type=kind.removeprefix("not-"),
-        value=_value(node, marking),
+        value=_read_value(node, context),
         threshold=threshold.number() if threshold else None,
-        weight=_weight(node),
-        negate=denied,
+        weight=_read_weight(node),
+        negate=kind.startswith("not-"),
         name=as_name(text_of(name.value)) if name else None,
     )
 
 
-def _value(node: Node, marking: Marking) -> Any:
-    """The value with the test's variables in it, or what is in the file it names."""
+def _read_value(node: Node, context: CheckContext) -> Any:
+    """Read the value with the test's variables filled in, or the text of the file it names."""
     written = node.value.get("value")
     if isinstance(written, str) and written.startswith(SCHEME):
         path = written.removeprefix(SCHEME)
-        return marking.attachments.text(path, Place(node.file, node.line))
-    return filled_in(written, marking.variables)
+        return context.attachments.text(path, Place(node.file, node.line))
+    return fill_all(written, context.variables)
 
 
-def _weight(node: Node) -> float:
+def _read_weight(node: Node) -> float:
     weight = node.get("weight")
     return float(weight.number()) if weight else 1.0
 
 
-def _graded(fields: Mapping[str, Any], check: Check, share: float, marking: Marking) -> GraderConfig:
+def _shared_fields(check: PromptfooCheck, share: float, context: CheckContext) -> dict[str, Any]:
     weight = check.weight * share
-    return made_grader(
-        {
-            **fields,
-            "name": check.name,
-            "weight": None if weight == 1 else weight,
-            "required": False if marking.is_weighed or check.weight == 0 else None,
-            "negate": check.negate or None,
-        }
-    )
+    return {
+        "name": check.name,
+        "weight": None if weight == 1 else weight,
+        "required": False if context.is_weighed or check.weight == 0 else None,
+        "negate": check.negate or None,
+    }
 
 
-def _text(kind: str) -> Row:
-    return lambda check: [{"type": kind, "value": _as_text(check)}]
+def _build_text(kind: str) -> BuildFields:
+    return lambda check: [{"type": kind, "value": _require_text(check)}]
 
 
-def _texts(kind: str) -> Row:
-    def row(check: Check) -> list[dict[str, Any]]:
+def _build_texts(kind: str) -> BuildFields:
+    def build(check: PromptfooCheck) -> list[dict[str, Any]]:
         if check.value is None:
             raise ValueError("it has no value; add value:")
         listed = check.value if isinstance(check.value, list) else text_of(check.value).split(",")
         return [{"type": kind, "values": [text_of(one).strip() for one in listed]}]
 
-    return row
+    return build
 
 
-def _equals(check: Check) -> list[dict[str, Any]]:
+def _build_equals(check: PromptfooCheck) -> list[dict[str, Any]]:
     if isinstance(check.value, dict | list):
         return [{"type": "structural_match", "value": check.value, "strict": True}]
-    return [{"type": "equals", "value": _as_text(check)}]
+    return [{"type": "equals", "value": _require_text(check)}]
 
 
-def _regex(check: Check) -> list[dict[str, Any]]:
-    pattern, flags = to_python(_as_text(check))
+def _build_regex(check: PromptfooCheck) -> list[dict[str, Any]]:
+    pattern, flags = to_python(_require_text(check))
     return [{"type": "regex", "pattern": pattern, "flags": flags or None}]
 
 
-def _json(check: Check) -> list[dict[str, Any]]:
-    """By a schema where there is one; a fence around JSON is allowed where it need only be contained."""
-    schema = _as_value(check)
+def _build_json(check: PromptfooCheck) -> list[dict[str, Any]]:
+    """Check a schema if there is one; contains-json allows a fence around the JSON."""
+    schema = _parse_value(check)
     if schema is not None:
         return [{"type": "json_schema", "schema": schema}]
     return [{"type": "is_json", "allow_fence": check.type == "contains-json" or None}]
 
 
-def _limit(kind: str, parameter: str) -> Row:
-    def row(check: Check) -> list[dict[str, Any]]:
+def _build_limit(kind: str, parameter: str) -> BuildFields:
+    def build(check: PromptfooCheck) -> list[dict[str, Any]]:
         limit = check.threshold if check.threshold is not None else check.value
         if limit is None:
             raise ValueError("it sets no limit; add threshold:")
         return [{"type": kind, parameter: limit}]
 
-    return row
+    return build
 
 
-def _asked(check: Check) -> list[dict[str, Any]]:
-    """A yes or no, or a score where a threshold is set."""
-    rubric = plain_rubric(_as_text(check))
+def _build_question(check: PromptfooCheck) -> list[dict[str, Any]]:
+    """Ask for yes or no, or for a score if there is a threshold."""
+    rubric = plain_rubric(_require_text(check))
     if check.threshold is None:
         return [{"type": "boolean", "rubric": rubric}]
-    return [_scored(rubric, check.threshold)]
+    return [_build_score(rubric, check.threshold)]
 
 
-def _g_eval(check: Check) -> list[dict[str, Any]]:
-    lines = check.value if isinstance(check.value, list) else [_as_text(check)]
+def _build_g_eval(check: PromptfooCheck) -> list[dict[str, Any]]:
+    lines = check.value if isinstance(check.value, list) else [_require_text(check)]
     rubric = plain_rubric("\n".join(text_of(line) for line in lines))
-    return [_scored(rubric, _G_EVAL_PASSES_AT if check.threshold is None else check.threshold)]
+    return [_build_score(rubric, _G_EVAL_PASSES_AT if check.threshold is None else check.threshold)]
 
 
-def _scored(rubric: str, threshold: float) -> dict[str, Any]:
-    least = _HIGHEST * min(1.0, threshold)
-    return {"type": "rubric", "rubric": rubric, "range": [0, _HIGHEST], "pass_threshold": least}
+def _build_score(rubric: str, threshold: float) -> dict[str, Any]:
+    least = _MAX_SCORE * min(1.0, threshold)
+    return {"type": "rubric", "rubric": rubric, "range": [0, _MAX_SCORE], "pass_threshold": least}
 
 
-def _levenshtein(check: Check) -> list[dict[str, Any]]:
-    edits = EDITS if check.threshold is None else int(check.threshold)
-    return [{"type": "levenshtein", "value": _as_text(check), "max_distance": edits}]
+def _build_levenshtein(check: PromptfooCheck) -> list[dict[str, Any]]:
+    edits = MAX_EDITS if check.threshold is None else int(check.threshold)
+    return [{"type": "levenshtein", "value": _require_text(check), "max_distance": edits}]
 
 
-def _refusal(check: Check) -> list[dict[str, Any]]:
+def _build_refusal(check: PromptfooCheck) -> list[dict[str, Any]]:
     del check
     return [{"type": "refusal"}]
 
 
-def _word_count(check: Check) -> list[dict[str, Any]]:
-    value = _as_value(check)
+def _build_word_count(check: PromptfooCheck) -> list[dict[str, Any]]:
+    value = _parse_value(check)
     if isinstance(value, int) and not isinstance(value, bool):
         value = {"min": value, "max": value}
     if not isinstance(value, dict) or not value.keys() & {"min", "max"}:
@@ -239,19 +234,19 @@ def _word_count(check: Check) -> list[dict[str, Any]]:
     return [{"type": kind, "value": value[key]} for key, kind in both if key in value]
 
 
-def _skill_used(check: Check) -> list[dict[str, Any]]:
-    value = check.value.get("name") if isinstance(check.value, dict) else check.value
-    return [{"type": "skill_triggered", "skill": value, "should_trigger": True, "first_only": False}]
+def _build_skill_used(check: PromptfooCheck) -> list[dict[str, Any]]:
+    skill = check.value.get("name") if isinstance(check.value, dict) else check.value
+    return [{"type": "skill_triggered", "skill": skill, "should_trigger": True, "first_only": False}]
 
 
-def _as_text(check: Check) -> str:
+def _require_text(check: PromptfooCheck) -> str:
     if check.value is None or check.value == "":
         raise ValueError("it has no value; add value:")
     return text_of(check.value)
 
 
-def _as_value(check: Check) -> Any:
-    """A schema or number as written, or read from the text of a file."""
+def _parse_value(check: PromptfooCheck) -> Any:
+    """Return a schema or number as written, or parse it from the text of a file."""
     if not isinstance(check.value, str):
         return check.value
     try:
@@ -264,26 +259,26 @@ def _as_value(check: Check) -> Any:
         raise ValueError("its value is neither JSON nor YAML; write a mapping") from None
 
 
-ROWS: Mapping[str, Row] = {
-    "contains": _text("contains"),
-    "contains-all": _texts("contains_all"),
-    "contains-any": _texts("contains_any"),
-    "contains-json": _json,
-    "cost": _limit("cost", "budget"),
-    "ends-with": _text("ends_with"),
-    "equals": _equals,
-    "g-eval": _g_eval,
-    "icontains": _text("icontains"),
-    "icontains-all": _texts("icontains_all"),
-    "icontains-any": _texts("icontains_any"),
-    "is-json": _json,
-    "is-refusal": _refusal,
-    "latency": _limit("latency", "threshold"),
-    "levenshtein": _levenshtein,
-    "llm-rubric": _asked,
-    "model-graded-closedqa": _asked,
-    "regex": _regex,
-    "skill-used": _skill_used,
-    "starts-with": _text("starts_with"),
-    "word-count": _word_count,
+ROWS: Mapping[str, BuildFields] = {
+    "contains": _build_text("contains"),
+    "contains-all": _build_texts("contains_all"),
+    "contains-any": _build_texts("contains_any"),
+    "contains-json": _build_json,
+    "cost": _build_limit("cost", "budget"),
+    "ends-with": _build_text("ends_with"),
+    "equals": _build_equals,
+    "g-eval": _build_g_eval,
+    "icontains": _build_text("icontains"),
+    "icontains-all": _build_texts("icontains_all"),
+    "icontains-any": _build_texts("icontains_any"),
+    "is-json": _build_json,
+    "is-refusal": _build_refusal,
+    "latency": _build_limit("latency", "threshold"),
+    "levenshtein": _build_levenshtein,
+    "llm-rubric": _build_question,
+    "model-graded-closedqa": _build_question,
+    "regex": _build_regex,
+    "skill-used": _build_skill_used,
+    "starts-with": _build_text("starts_with"),
+    "word-count": _build_word_count,
 }

@@ -1,4 +1,4 @@
-"""What a measurement of triggering comes to: rates per request, confusion per judge, collisions of skills."""
+"""The result of measuring triggers: rates per request, confusion per judge, collisions of skills."""
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -13,9 +13,9 @@ CollisionKind = Literal["claimed twice", "goes elsewhere"]
 
 @dataclass(frozen=True)
 class QueryRate:
-    """How often a request loaded a skill by one judge, and whether that is right.
+    """How often one judge would load a skill for a request, and whether that is right.
 
-    `passed` is None when no answer could be read; `errors` are those that could not.
+    `passed` is None if no answer could be read; `errors` counts the unreadable answers.
     """
 
     skill: str
@@ -27,7 +27,7 @@ class QueryRate:
     passed: bool | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, in the words of those who measure triggering elsewhere."""
+        """As JSON, with the field names of run_eval.py."""
         return {
             "skill": self.skill,
             "query": self.query,
@@ -45,7 +45,7 @@ class QueryRate:
 
 @dataclass(frozen=True)
 class Confusion:
-    """One judge's requests by what they should do and what they do, over all skills or for one."""
+    """One judge's requests, expected against actual, over all skills or for one."""
 
     judge: str
     skill: str | None
@@ -60,7 +60,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Collision:
-    """A request that two skills claim, or that goes to another than it should, by one judge."""
+    """A request that two skills claim, or that one judge gives to the wrong skill."""
 
     query: str
     judge: str
@@ -87,7 +87,7 @@ class TriggersResult:
 
     @property
     def exit_code(self) -> int:
-        """4 stopped at the cap; 1 a request fails or skills collide; 3 something has no verdict; 0 fine."""
+        """4 stopped at the cap; 1 a request fails or skills collide; 3 no verdict for some; 0 all right."""
         if self.state == "capped":
             return 4
         if self.collisions or any(rate.passed is False for rate in self.rates):
@@ -96,7 +96,7 @@ class TriggersResult:
 
     @property
     def next(self) -> str:
-        """The command to go on with."""
+        """The next command to run."""
         return f"evalq inspect {self.bakeoff_id} --show-failures"
 
     def to_dict(self) -> dict[str, Any]:

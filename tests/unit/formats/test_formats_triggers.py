@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import JudgeConfig
-from evalq.formats import makes_tool_calls, mixture_warnings, trigger_mode_of
+from evalq.formats import choose_trigger_mode, makes_tool_calls, mixed_judges_warnings
 
 JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 
@@ -42,18 +42,18 @@ def test_a_judge_makes_tool_calls_if_it_has_tools(one: JudgeConfig, can: bool) -
 
 
 def test_all_judges_must_have_tools() -> None:
-    assert trigger_mode_of([TOOLED, PYTHON]) == "tool_calls"
-    assert trigger_mode_of([TOOLED, MODEL]) == "description"
-    assert trigger_mode_of([]) == "tool_calls"
+    assert choose_trigger_mode([TOOLED, PYTHON]) == "tool_calls"
+    assert choose_trigger_mode([TOOLED, MODEL]) == "description"
+    assert choose_trigger_mode([]) == "tool_calls"
 
 
 def test_judges_with_and_without_tools_are_warned_of() -> None:
     decided = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "decision"}]})
-    (warning,) = mixture_warnings([TOOLED, MODEL], [decided])
+    (warning,) = mixed_judges_warnings([TOOLED, MODEL], [decided])
     assert warning.startswith("t may call tools and m may not: ")
-    assert mixture_warnings([TOOLED], [decided]) == ()
+    assert mixed_judges_warnings([TOOLED], [decided]) == ()
 
 
 def test_without_triggers_there_is_nothing_to_say() -> None:
     plain = EvalCase.model_validate({"id": "a", "inputs": {}, "graders": [{"type": "is_json"}]})
-    assert mixture_warnings([TOOLED, MODEL], [plain]) == ()
+    assert mixed_judges_warnings([TOOLED, MODEL], [plain]) == ()

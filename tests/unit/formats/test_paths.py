@@ -113,20 +113,20 @@ def test_a_folder_is_no_file(root: Path) -> None:
 
 def test_a_pipe_is_refused_without_waiting_for_a_writer(root: Path) -> None:
     os.mkfifo(root / "pipe")
-    assert "is no regular file" in refusal("pipe", root)
+    assert "is not a regular file" in refusal("pipe", root)
 
 
 def test_a_socket_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("s")
-        assert "is no regular file" in refusal("s", root)
+        assert "is not a regular file" in refusal("s", root)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make device files")
 def test_a_device_inside_is_refused(root: Path) -> None:
     os.mknod(root / "zero", 0o20600, os.makedev(1, 5))
-    assert "is no regular file" in refusal("zero", root)
+    assert "is not a regular file" in refusal("zero", root)
 
 
 def test_a_large_file_is_refused(root: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from evalq.errors import InputError
 from evalq.formats.paths import Attachments, Place, repository_of
-from evalq.formats.problems import Losses
+from evalq.formats.problems import ImportWarnings
 
 HERE = Place("EVAL.yaml", 7)
 
@@ -25,7 +25,7 @@ def repository(tmp_path: Path) -> Path:
 
 def attachments(repository: Path) -> Attachments:
     folder = repository / "evals"
-    return Attachments((folder, repository_of(folder)), Losses())
+    return Attachments((folder, repository_of(folder)), ImportWarnings())
 
 
 def test_a_file_stands_under_a_heading_with_its_path(repository: Path) -> None:
@@ -54,26 +54,26 @@ def test_a_link_that_leads_out_is_refused(repository: Path) -> None:
 
 def test_a_pipe_is_refused(repository: Path) -> None:
     os.mkfifo(repository / "evals" / "pipe")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         attachments(repository).text("pipe", HERE)
 
 
 def test_a_file_that_is_not_there_is_a_loss(repository: Path) -> None:
     found = attachments(repository)
     assert found.block("missing.csv", HERE) == ""
-    assert found.losses.texts == ("EVAL.yaml:7: there is no file 'missing.csv': left out; check the path",)
+    assert found.warnings.texts == ("EVAL.yaml:7: there is no file 'missing.csv': left out; check the path",)
 
 
 def test_a_file_that_is_no_text_is_a_loss(repository: Path) -> None:
     (repository / "evals" / "scan.pdf").write_bytes(b"\xff\xfe\x00")
     found = attachments(repository)
     assert found.text("scan.pdf", HERE) is None
-    assert "no UTF-8 text" in found.losses.texts[0]
+    assert "not UTF-8 text" in found.warnings.texts[0]
 
 
 def test_files_have_an_end_together(repository: Path) -> None:
     found = attachments(repository)
-    found._left = 10
+    found._chars_left = 10
     with pytest.raises(InputError, match="too long together"):
         found.text("sales.csv", HERE)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalq.formats import recognise
-from evalq.formats.sniff import NOTHING, glance
+from evalq.formats.sniff import NO_KEYS, sniff
 
 EVAL = "tests:\n  - id: a\n    input: x\n    assert: [a]\n"
 PROMPTFOO = "prompts: [a]\ntests:\n  - vars: {x: 1}\n"
@@ -64,8 +64,8 @@ def test_what_is_no_file_is_none(tmp_path: Path) -> None:
     assert recognise(tmp_path / "EVAL.yaml") is None
     assert recognise(Path("dev-93")) is None
     assert recognise(Path("x" * 5000)) is None
-    assert glance(tmp_path) == NOTHING
-    assert glance(Path("x" * 5000)) == NOTHING
+    assert sniff(tmp_path) == NO_KEYS
+    assert sniff(Path("x" * 5000)) == NO_KEYS
 
 
 def test_a_file_is_looked_at_again_when_it_changes(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from evalq.errors import InputError
 from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
-from evalq.formats.agentv.documents import Transpilation, json_document
+from evalq.formats.agentv.skill_evals import Transpilation, json_document
 
 
 def transpiled(*tests: Any, **suite: Any) -> Transpilation:

@@ -8,8 +8,8 @@ import pytest
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
+from evalq.formats.document import text_of
 from evalq.grading.grade import outcome_of, threshold_of
 from evalq.records import Grade
 

@@ -7,8 +7,8 @@ import pytest
 
 from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
+from evalq.formats.document import text_of
 
 
 def imported(folder: Path, *assertions: Any, **more: Any) -> LoadedTask:
@@ -138,7 +138,7 @@ def test_fields_are_compared_with_what_is_expected(tmp_path: Path) -> None:
         ({"type": "vibes"}, "is a type of your own"),
         ({"value": "a"}, "has no type"),
         ({"type": "contains", "value": ""}, "an empty text is in every answer"),
-        ({"type": "contains", "value": {"a": 1}}, "its value is no text"),
+        ({"type": "contains", "value": {"a": 1}}, "its value is not text"),
         ({"type": "contains-any", "value": []}, "values: "),
         ({"type": "regex", "value": r"\p{L}", "flags": "u"}, "no counterpart"),
         ({"type": "regex", "value": "(?<=a+)b"}, "not a regular expression"),
@@ -147,7 +147,7 @@ def test_fields_are_compared_with_what_is_expected(tmp_path: Path) -> None:
         ({"type": "latency", "threshold": "fast"}, "threshold: "),
         ({"type": "token-usage"}, "no limit is set"),
         ({"type": "execution-metrics", "max_llm_calls": 3}, "none of its limits"),
-        ({"type": "field-accuracy", "fields": [{"path": "a"}]}, "no mapping to compare with"),
+        ({"type": "field-accuracy", "fields": [{"path": "a"}]}, "not a mapping to compare with"),
         ({"type": "tool-trajectory", "mode": "sideways", "expected": ["a"]}, "mode: "),
         ({"type": "skill-trigger"}, "names no skill"),
         ({"type": "rubrics", "criteria": []}, "says nothing"),

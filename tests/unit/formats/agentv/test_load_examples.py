@@ -8,7 +8,7 @@ from references import REMEDY, referenced
 from evalq.definitions.fit import check_fit
 from evalq.formats import recognise
 from evalq.formats.agentv.read import read_eval_yaml
-from evalq.formats.build import own_form
+from evalq.formats.export import export_imported
 
 FILES = referenced("agentv-examples/*/EVAL.yaml")
 
@@ -45,5 +45,5 @@ def test_every_check_of_a_real_file_is_carried_over_or_listed(path: Path) -> Non
 def test_a_real_file_comes_back_from_our_own_form(path: Path) -> None:
     importer = recognise(path)
     assert importer is not None
-    form = own_form(importer.load(path, path.parent), task="t", eval_set="s")
+    form = export_imported(importer.load(path, path.parent), task="t", eval_set="s")
     assert len(form.files) == 2

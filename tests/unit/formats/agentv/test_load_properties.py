@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.eval_file import TYPES
 from evalq.formats.agentv.load import load
+from evalq.formats.agentv.sections import TYPES
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 NUMBERS = st.integers(-3, 1000) | st.floats(-2, 20, allow_nan=False)

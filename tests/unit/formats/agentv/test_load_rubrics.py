@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evalq.definitions.loaded import LoadedTask
-from evalq.formats.agentv.eval_file import text_of
 from evalq.formats.agentv.load import load
+from evalq.formats.document import text_of
 
 
 def imported(folder: Path, *assertions: Any, **more: Any) -> LoadedTask:

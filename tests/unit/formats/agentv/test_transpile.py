@@ -6,8 +6,8 @@ import pytest
 
 from evalq.definitions.located import Located
 from evalq.errors import InputError
-from evalq.formats.agentv.documents import Transpilation
 from evalq.formats.agentv.read import read_eval_document, read_eval_yaml
+from evalq.formats.agentv.skill_evals import Transpilation
 from evalq.formats.agentv.transpile import transpile
 
 EXAMPLE = Path(__file__).parents[4] / "docs" / "examples" / "eval-yaml" / "EVAL.yaml"

@@ -6,8 +6,8 @@ import pytest
 from references import REMEDY, referenced
 
 from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
-from evalq.formats.agentv.documents import json_document
 from evalq.formats.agentv.read import read_eval_yaml
+from evalq.formats.agentv.skill_evals import json_document
 from evalq.formats.agentv.transpile import transpile
 
 EXAMPLES = [path.parent for path in referenced("agentv-examples/*/EVAL.yaml")]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from evalq.definitions.located import Located
 from evalq.errors import InputError
 from evalq.formats.agentv.compat import transpile_as_agentv
-from evalq.formats.agentv.documents import Transpilation, json_document, run_eval_list
-from evalq.formats.agentv.eval_file import TYPES
 from evalq.formats.agentv.read import read_eval_document
+from evalq.formats.agentv.sections import TYPES
+from evalq.formats.agentv.skill_evals import Transpilation, json_document, run_eval_list
 from evalq.formats.agentv.transpile import transpile
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | st.text(max_size=5)

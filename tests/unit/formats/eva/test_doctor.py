@@ -149,7 +149,8 @@ def test_aliases_are_words_and_unique_among_all_prompts(new_prompt: NewPrompt) -
     (other / "aliases").write_text("td\n")
     assert findings(folder) == [
         "aliases:2: problem: alias 'td' is also in prompts/other/aliases:1; keep one of them",
-        "aliases:3: problem: '2fast' is no alias; use letters, digits, _ and -, beginning with a letter or _",
+        "aliases:3: problem: '2fast' is not an alias; "
+        "use letters, digits, _ and -, beginning with a letter or _",
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from evalq.definitions.rubrics import render_rubric
 from evalq.errors import InputError
 from evalq.formats import Format, recognise
-from evalq.formats.eva.load import case_sets, load, load_prompt, triggering_set
+from evalq.formats.eva.load import load, load_cases, load_prompt, load_requests
 
 NewPrompt = Callable[..., Path]
 
@@ -82,7 +82,7 @@ def test_inputs_are_looked_for_in_the_repository_first(new_prompt: NewPrompt) ->
         ("../../../outside", "leads out of its folder"),
         ("/etc", "is an absolute path"),
         ("examples/link", "leads out of its folder"),
-        ("examples/pipe", "is no regular file"),
+        ("examples/pipe", "is not a regular file"),
         ("examples/none", "no file 'examples/none/inputs.yml'"),
     ],
 )
@@ -203,7 +203,7 @@ def test_cases_are_parted_by_model_and_time(new_prompt: NewPrompt) -> None:
         f"defaults: {{model: m}}\ncases: [{{name: a, {case}}}, {{name: b, model: n, {case}}}, "
         f"{{name: c, timeout_s: 5, {case}}}, {{name: d, {case}}}]"
     )
-    sets = case_sets(load_prompt(new_prompt(eval=text), Path()))
+    sets = load_cases(load_prompt(new_prompt(eval=text), Path()))
     assert [(one.judges, one.deadline_s, [case.id for case in one.evalset.cases]) for one in sets] == [
         (("m",), None, ["a", "d"]),
         (("n",), None, ["b"]),
@@ -221,13 +221,13 @@ def test_the_model_of_the_prompt_is_the_last_resort(new_prompt: NewPrompt) -> No
 
 def test_one_case_may_be_asked_for(new_prompt: NewPrompt) -> None:
     prompt = load_prompt(new_prompt(), Path())
-    (chosen,) = case_sets(prompt, "empty")
+    (chosen,) = load_cases(prompt, "empty")
     assert [case.id for case in chosen.evalset.cases] == ["empty"]
-    assert "there is no case 'emty'; did you mean 'empty'?" in problems(case_sets, prompt, "emty")[0]
+    assert "there is no case 'emty'; did you mean 'empty'?" in problems(load_cases, prompt, "emty")[0]
 
 
 def test_requests_are_put_with_what_the_prompt_says_of_itself(new_prompt: NewPrompt) -> None:
-    imported = triggering_set(load_prompt(new_prompt(), Path()))
+    imported = load_requests(load_prompt(new_prompt(), Path()))
     assert imported is not None
     first, second = imported.evalset.cases
     assert (first.id, first.expected) == ("trigger:tidy foo.py", {"decision": "YES"})
@@ -256,14 +256,14 @@ def test_requests_are_put_with_what_the_prompt_says_of_itself(new_prompt: NewPro
 def test_the_judge_of_requests_falls_back_on_the_defaults(
     new_prompt: NewPrompt, text: str, judges: tuple[str, ...]
 ) -> None:
-    imported = triggering_set(load_prompt(new_prompt(eval=text), Path()))
+    imported = load_requests(load_prompt(new_prompt(eval=text), Path()))
     assert imported is not None
     assert imported.judges == judges
 
 
 def test_the_summary_stands_in_for_a_description(new_prompt: NewPrompt) -> None:
     folder = new_prompt(meta="summary: Tidies.\n", eval="triggering: {should_match: [q]}")
-    imported = triggering_set(load_prompt(folder, Path()))
+    imported = load_requests(load_prompt(folder, Path()))
     assert imported is not None
     assert "DESCRIPTION:\nTidies.\n" in imported.evalset.cases[0].inputs["prompt"]
 
@@ -271,7 +271,7 @@ def test_the_summary_stands_in_for_a_description(new_prompt: NewPrompt) -> None:
 @pytest.mark.parametrize("lists", ["should_match: []", "should_match: [], should_not_match: []"])
 def test_without_a_request_there_is_nothing_to_trigger(new_prompt: NewPrompt, lists: str) -> None:
     folder = new_prompt(eval=f"triggering: {{{lists}}}\n")
-    assert triggering_set(load_prompt(folder, Path())) is None
+    assert load_requests(load_prompt(folder, Path())) is None
 
 
 def test_a_bake_off_is_on_the_cases_and_says_what_it_leaves_out(new_prompt: NewPrompt) -> None:
@@ -287,7 +287,7 @@ def test_a_bake_off_is_on_the_requests_where_there_are_no_cases(new_prompt: NewP
 
 def test_a_long_request_has_a_short_name_of_its_own(new_prompt: NewPrompt) -> None:
     texts = [f"{'x' * 300}{end}" for end in "ab"]
-    imported = triggering_set(load_prompt(new_prompt(eval=f"triggering: {{should_match: {texts}}}"), Path()))
+    imported = load_requests(load_prompt(new_prompt(eval=f"triggering: {{should_match: {texts}}}"), Path()))
     assert imported is not None
     assert [len(case.id) for case in imported.evalset.cases] == [199, 199]
     assert len({case.id for case in imported.evalset.cases}) == 2
@@ -305,7 +305,7 @@ def test_an_exam_of_empty_lists_is_no_bake_off(new_prompt: NewPrompt) -> None:
 
 def test_requests_without_a_description_cannot_be_decided(new_prompt: NewPrompt) -> None:
     folder = new_prompt(meta="", eval="triggering: {should_match: [q]}")
-    (found,) = problems(triggering_set, load_prompt(folder, Path()))
+    (found,) = problems(load_requests, load_prompt(folder, Path()))
     assert found.startswith("prompts/tidy/meta.yml: neither description nor summary")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError, Refused
-from evalq.formats.eva.promote import Review, promote, review
+from evalq.formats.eva.promote import PromotionReview, promote, review
 from evalq.formats.eva.prompt import find_prompt
 
 META = "id: p\nstatus: {status} # now\nupdated: 2026-01-01\nsummary: s\n{more}"
@@ -17,7 +17,7 @@ GOOD = {"ts": "t", "all_passed": True, "total": 1, "passed": 1, "failed_cases": 
 BAD = {**GOOD, "all_passed": False, "passed": 0, "failed_cases": ["a"]}
 EXAM = "cases: [{name: a, inputs: {}, rubric: Score it.}]\n"
 
-Made = Callable[..., Review]
+Made = Callable[..., PromotionReview]
 
 
 def use(verified: bool | None = True, *, sent: bool = True) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def reviewed(tmp_path: Path) -> Made:
         *,
         exam: str | None = EXAM,
         more: str = "",
-    ) -> Review:
+    ) -> PromotionReview:
         (tmp_path / "meta.yml").write_text(META.format(status=status, more=more))
         (tmp_path / ".usage.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in uses))
         if evals is not None:

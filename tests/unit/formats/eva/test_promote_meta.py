@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.eva.promote import change, changed
+from evalq.formats.eva.promote import edit_file, edit_values
 
 NEW = {"status": "tested", "updated": "2026-11-17"}
 
 
 def edit(text: str) -> str:
-    return changed(text.encode(), NEW, file="meta.yml").decode()
+    return edit_values(text.encode(), NEW, file="meta.yml").decode()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_file_keeps_its_permissions_and_leaves_nothing_behind(tmp_path: Path
     path = tmp_path / "meta.yml"
     path.write_text("status: draft\nupdated: x\n")
     path.chmod(0o640)
-    change(path, NEW)
+    edit_file(path, NEW)
     assert path.read_text() == "status: tested\nupdated: 2026-11-17\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert list(tmp_path.iterdir()) == [path]
@@ -76,7 +76,7 @@ def test_the_file_keeps_its_permissions_and_leaves_nothing_behind(tmp_path: Path
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it cannot be changed: No such file"):
-        change(tmp_path / "meta.yml", NEW)
+        edit_file(tmp_path / "meta.yml", NEW)
 
 
 def test_a_disk_without_room_leaves_the_file_as_it_was(small_disk: Path) -> None:
@@ -84,6 +84,6 @@ def test_a_disk_without_room_leaves_the_file_as_it_was(small_disk: Path) -> None
     path.write_text(f"status: draft\nupdated: x\nnotes: {'n' * 600_000}\n")
     before = path.read_bytes()
     with pytest.raises(InputError, match="it cannot be changed: No space left"):
-        change(path, NEW)
+        edit_file(path, NEW)
     assert path.read_bytes() == before
     assert list(small_disk.iterdir()) == [path]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.definitions.loaded import LoadedTask
-from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.document import text_of
 from evalq.formats.promptfoo.load import load
 
 
@@ -106,7 +106,7 @@ def test_a_set_without_a_threshold_is_its_checks(tmp_path: Path) -> None:
         ({"type": "regex", "value": "("}, "not a regular expression"),
         ({"type": "word-count", "value": "many"}, "it counts to no number"),
         ({"type": "is-json", "value": "{: ["}, "neither JSON nor YAML"),
-        ({"type": "contains-json"}, "the whole answer is to be JSON"),
+        ({"type": "contains-json"}, "the whole answer must be JSON"),
         ({"type": "is-json", "transform": "x"}, "transform is not run"),
         ({"type": "contains", "value": "file://gone.txt"}, "there is no file 'gone.txt'"),
     ],

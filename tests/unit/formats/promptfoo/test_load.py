@@ -7,7 +7,7 @@ import pytest
 
 from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import text_of
+from evalq.formats.document import text_of
 from evalq.formats.promptfoo.load import load
 
 CHECK = {"type": "contains", "value": "a"}
@@ -92,7 +92,7 @@ def test_a_chat_that_cannot_be_sent_is_listed(tmp_path: Path, chat: str) -> None
     assert any("a prompt is left out" in warning for warning in found.warnings)
 
 
-@pytest.mark.parametrize("text", ["[not json", "[1, 2]"])
+@pytest.mark.parametrize("text", ["[]", "[not json", "[1, 2]"])
 def test_a_bracket_alone_makes_no_chat(tmp_path: Path, text: str) -> None:
     assert prompts(imported(tmp_path, {"vars": {"x": 1}, "assert": [CHECK]}, prompts=[text])) == [text]
 

@@ -4,8 +4,8 @@ import pytest
 
 from evalq.definitions.fit import check_fit
 from evalq.errors import InputError
-from evalq.formats.skills.measure import as_imported, asks_of, right_skills
-from evalq.formats.skills.skill_files import Query
+from evalq.formats.skills.measure import build_questions, import_questions, right_skills
+from evalq.formats.skills.skill_files import SkillQuery as Query
 from evalq.formats.skills.trigger_cases import Skill
 
 A, B = Skill("a", "does a"), Skill("b", "does b")
@@ -13,7 +13,7 @@ QUERIES = [Query("a", "q1", True), Query("a", "q2", False), Query("b", "q3", Tru
 
 
 def test_one_skill_is_asked_about_its_own_requests() -> None:
-    asks = asks_of([A], QUERIES[:2])
+    asks = build_questions([A], QUERIES[:2])
     assert [(ask.case.id, ask.should_trigger, ask.is_own) for ask in asks] == [
         ("trigger:q1", True, True),
         ("trigger:q2", False, True),
@@ -21,7 +21,7 @@ def test_one_skill_is_asked_about_its_own_requests() -> None:
 
 
 def test_a_skill_is_also_asked_about_requests_that_another_should_get() -> None:
-    asks = [ask for ask in asks_of([A, B], QUERIES) if ask.skill]
+    asks = [ask for ask in build_questions([A, B], QUERIES) if ask.skill]
     assert [(ask.skill, ask.query, ask.should_trigger, ask.is_own) for ask in asks] == [
         ("a", "q1", True, True),
         ("a", "q2", False, True),
@@ -32,7 +32,7 @@ def test_a_skill_is_also_asked_about_requests_that_another_should_get() -> None:
 
 
 def test_of_several_skills_every_request_asks_which() -> None:
-    which = {ask.query: ask.right for ask in asks_of([A, B], QUERIES) if ask.skill is None}
+    which = {ask.query: ask.right for ask in build_questions([A, B], QUERIES) if ask.skill is None}
     assert which == {"q1": ("a",), "q2": ("b", "none"), "q3": ("b",)}
 
 
@@ -46,7 +46,7 @@ def test_a_request_that_two_want_may_go_to_either() -> None:
 
 
 def test_the_questions_make_a_task_that_fits_its_cases() -> None:
-    imported = as_imported(asks_of([A, B], QUERIES), [A, B], judge="j")
+    imported = import_questions(build_questions([A, B], QUERIES), [A, B], judge="j")
     assert (imported.task.name, imported.evalset.name, imported.judges) == ("skills", "triggering", ("j",))
     assert check_fit(imported.task, imported.loaded) == []
     assert len({case.id for case in imported.evalset.cases}) == 8
@@ -55,4 +55,4 @@ def test_the_questions_make_a_task_that_fits_its_cases() -> None:
 def test_a_skill_that_cannot_name_a_task_is_refused() -> None:
     odd = Skill("my skill", "d")
     with pytest.raises(InputError, match="names no task"):
-        as_imported(asks_of([odd], [Query("my skill", "q", True)]), [odd], judge=None)
+        import_questions(build_questions([odd], [Query("my skill", "q", True)]), [odd], judge=None)

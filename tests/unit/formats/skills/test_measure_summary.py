@@ -4,19 +4,19 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.formats.skills.measure import Decided, asks_of, collisions, confusions, query_rates
+from evalq.formats.skills.measure import JudgeDecisions, build_questions, collisions, confusions, query_rates
 from evalq.formats.skills.result import TriggersResult
-from evalq.formats.skills.skill_files import Query
+from evalq.formats.skills.skill_files import SkillQuery as Query
 from evalq.formats.skills.trigger_cases import Skill
 from evalq.stats import wilson
 from evalq.summary.rates import share_of
 
 A, B = Skill("a", "does a"), Skill("b", "does b")
-SHOULD, SHOULD_NOT = asks_of([A], [Query("a", "yes", True), Query("a", "no", False)])
+SHOULD, SHOULD_NOT = build_questions([A], [Query("a", "yes", True), Query("a", "no", False)])
 
 
-def said(ask: object, *words: str | None, judge: str = "j") -> Decided:
-    return Decided(ask, judge, words)  # type: ignore[arg-type]
+def said(ask: object, *words: str | None, judge: str = "j") -> JudgeDecisions:
+    return JudgeDecisions(ask, judge, words)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_confusion_counts_requests_not_runs() -> None:
         Query("a", f"no{i}", False) for i in range(2)
     ]
     words = [("YES", "YES"), ("YES", "YES"), ("NO", "NO"), ("YES", "YES"), (None, None)]
-    decided = [said(ask, *word) for ask, word in zip(asks_of([A], queries), words, strict=True)]
+    decided = [said(ask, *word) for ask, word in zip(build_questions([A], queries), words, strict=True)]
     (found,) = confusions(query_rates(decided, 0.5))
     assert (found.tp, found.fp, found.fn, found.tn) == (2, 1, 1, 0)
     assert (found.precision.k, found.precision.n) == (2, 3)
@@ -62,7 +62,7 @@ def test_confusion_counts_requests_not_runs() -> None:
 
 
 def test_several_skills_have_a_confusion_each() -> None:
-    asks = asks_of([A, B], [Query("a", "x", True), Query("b", "y", True)])
+    asks = build_questions([A, B], [Query("a", "x", True), Query("b", "y", True)])
     rates = query_rates([said(ask, "YES", judge=judge) for ask in asks for judge in "jk"], 0.5)
     found = [(one.skill, one.judge, one.tp) for one in confusions(rates)]
     assert found == [
@@ -75,9 +75,9 @@ def test_several_skills_have_a_confusion_each() -> None:
     ]
 
 
-def two_skills(on_a: str, on_b: str, *picked: str | None) -> list[Decided]:
+def two_skills(on_a: str, on_b: str, *picked: str | None) -> list[JudgeDecisions]:
     """What is said to one request that skill a should get."""
-    ask_a, ask_b, which = asks_of([A, B], [Query("a", "q", True)])
+    ask_a, ask_b, which = build_questions([A, B], [Query("a", "q", True)])
     return [said(ask_a, on_a), said(ask_b, on_b), said(which, *picked)]
 
 
@@ -109,7 +109,9 @@ def test_a_claim_on_another_s_request_is_no_part_of_the_rates() -> None:
     assert [one.skill for one in query_rates(two_skills("YES", "YES", "a"), 0.5)] == ["a"]
 
 
-def result_of(decided: list[Decided], *, state: str = "concluded", partial: bool = False) -> TriggersResult:
+def result_of(
+    decided: list[JudgeDecisions], *, state: str = "concluded", partial: bool = False
+) -> TriggersResult:
     rates = query_rates(decided, 0.5)
     found = tuple(collisions(decided, 0.5))
     return TriggersResult(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.skills.skill_files import Query, SkillFile, read_queries, read_skill, refuse_odd
+from evalq.formats.skills.skill_files import SkillFile, read_queries, read_skill, refuse_invalid
+from evalq.formats.skills.skill_files import SkillQuery as Query
 from evalq.formats.skills.trigger_cases import Skill, choice_prompt
 
 SKILL_MD = (
@@ -129,7 +130,7 @@ def test_requests_may_be_lines_of_text(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_measured_is_refused(names: list[str], queries: list[Query], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        refuse_odd([SkillFile(Skill(name, "d")) for name in names], queries)
+        refuse_invalid([SkillFile(Skill(name, "d")) for name in names], queries)
 
 
 def test_no_skill_is_always_shown_first() -> None:

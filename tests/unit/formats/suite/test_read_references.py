@@ -71,7 +71,7 @@ def _escapes(folder: Path) -> dict[str, str]:
         str(folder.parent / "secret.yaml"): "absolute path",
         "link.yaml": "leads out of its folder",
         "up/secret.yaml": "leads out of its folder",
-        "pipe.yaml": "no regular file",
+        "pipe.yaml": "not a regular file",
         "folder.yaml": "is a folder",
         "/dev/zero": "absolute path",
         "missing.yaml": "no file",

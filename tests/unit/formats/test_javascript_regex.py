@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalq.definitions.regexes import compile_regex
-from evalq.formats.promptfoo.javascript_regex import to_python
+from evalq.formats.javascript_regex import to_python
 
 
 def found(pattern: str, text: str, flags: str = "") -> str | None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.agentv.documents import write_together
+from evalq.formats.agentv.skill_evals import write_together
 
 
 def test_files_are_written_and_replaced_and_nothing_else_stays(tmp_path: Path) -> None:

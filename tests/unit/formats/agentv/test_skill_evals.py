@@ -1,6 +1,6 @@
 import json
 
-from evalq.formats.agentv.documents import Document, EvalCase, json_document, run_eval_list, safe_name
+from evalq.formats.agentv.skill_evals import Document, EvalCase, json_document, run_eval_list, safe_name
 
 
 def case(prompt: str, should_trigger: bool | None, line: int = 1) -> EvalCase:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.eval_file import TRIGGER, Assertion, text_of, trigger_of
+from evalq.formats.agentv.eval_yaml import TRIGGER, Assertion, read_trigger
+from evalq.formats.document import text_of
 
 Wording = Callable[[Assertion], list[str]]
 
@@ -218,7 +219,7 @@ def _limit(key: str, template: str, otherwise: str) -> Wording:
 
 def _skill_trigger(assertion: Assertion) -> list[str]:
     """Only inside a composite: elsewhere a trigger is no line but `should_trigger`."""
-    trigger = trigger_of(assertion)
+    trigger = read_trigger(assertion)
     skill = f"the skill '{trigger.skill}'" if trigger.skill else "the skill"
     return [f"Agent uses {skill}" if trigger.should_trigger else f"Agent does not use {skill}"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import Block, EvalFile, Trials
+from evalq.formats.agentv.eval_yaml import Block, EvalFile, Trials
 from evalq.formats.agentv.read import read_eval_yaml
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from evalq.definitions.located import Located
 from evalq.errors import InputError
-from evalq.formats.agentv.eval_file import TYPES
-from evalq.formats.agentv.read_parts import read_assertion, root
-from evalq.formats.agentv.wording import WORDINGS, worded
+from evalq.formats.agentv.assertion_text import WORDINGS, worded
+from evalq.formats.agentv.sections import TYPES, read_assertion
+from evalq.formats.document import root
 
 
 def lines(written: Any) -> list[str]:
