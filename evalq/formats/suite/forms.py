@@ -1,6 +1,5 @@
-"""The blocks of an eval file as they are written: inputs, expectations, graders, baselines, comparisons."""
+"""The blocks of eval and suite files as people write them."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -15,8 +14,6 @@ from pydantic import (
 )
 
 from evalq.definitions.definition import Definition
-from evalq.definitions.located import Loc, Located
-from evalq.errors import InputError
 from evalq.formats.suite.metrics import read_thresholds
 
 EvalType = Literal["capability", "regression"]
@@ -27,18 +24,25 @@ ExpectedType = Literal[
 ]
 ComparisonType = Literal["exact", "semantic", "numeric", "structural"]
 
-Id = Annotated[str, Field(min_length=1, max_length=150)]
+Format = Literal["json", "markdown", "html"]
+
+_FORMAT_SPELLINGS = {"md": "markdown", "htm": "html", "yaml": "json"}
 
 
-def _listed(value: Any) -> Any:
-    """One text stands for a list of one."""
+def _as_list(value: Any) -> Any:
+    """A single text is read as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-Texts = Annotated[list[str], BeforeValidator(_listed)]
+def _as_formats(value: Any) -> Any:
+    """A single format is read as a list of one, and `md` as Markdown."""
+    listed = _as_list(value)
+    if not isinstance(listed, list):
+        return listed
+    return [_FORMAT_SPELLINGS.get(one, one) if isinstance(one, str) else one for one in listed]
 
 
-def _moment(value: str) -> str:
+def _check_moment(value: str) -> str:
     try:
         datetime.fromisoformat(value)
     except ValueError:
@@ -46,11 +50,14 @@ def _moment(value: str) -> str:
     return value
 
 
-Moment = Annotated[str, AfterValidator(_moment)]
+Id = Annotated[str, Field(min_length=1, max_length=150)]
+Texts = Annotated[list[str], BeforeValidator(_as_list)]
+Formats = Annotated[list[Format], BeforeValidator(_as_formats)]
+Moment = Annotated[str, AfterValidator(_check_moment)]
 
 
 class InputForm(Definition):
-    """What is put to the system: a prompt, a file's text, or a request."""
+    """What the system gets: a prompt, the text of a file, or a request."""
 
     type: Literal["prompt", "file", "api_call"] = "prompt"
     content: Any
@@ -58,7 +65,7 @@ class InputForm(Definition):
 
 
 class ExpectedForm(Definition):
-    """What a good answer is."""
+    """The answer a good system gives."""
 
     type: ExpectedType
     value: Any = None
@@ -66,7 +73,7 @@ class ExpectedForm(Definition):
 
 
 class GraderForm(Definition):
-    """What marks the answer; `config` depends on the type and its method."""
+    """What grades the answer; `config` depends on the type and its method."""
 
     type: GraderType
     config: dict[str, Any] = Field(default={})
@@ -76,7 +83,7 @@ class GraderForm(Definition):
 
 
 class MetadataForm(Definition):
-    """What is known about an eval beside its content; further keys are kept as they are."""
+    """Facts about an eval beside its content; unknown keys are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -104,7 +111,7 @@ class CapabilityForm(Definition):
 
 
 class BaselineForm(Definition):
-    """The known-good output; none yet for a baseline that is still to be captured."""
+    """The known-good output; None until a baseline is captured."""
 
     output: Any = Field(default=None, validation_alias=AliasChoices("output", "response"))
     version: str | None = None
@@ -129,7 +136,7 @@ class CurrentForm(Definition):
 
 
 class OptionsForm(Definition):
-    """What of a structure counts."""
+    """Which parts of a structure are compared."""
 
     ignore_values: Texts = Field(default=[])
     ignore_fields: Texts = Field(default=[])
@@ -140,7 +147,7 @@ class OptionsForm(Definition):
 
 
 class ComparisonForm(Definition):
-    """How the current output is held against the baseline."""
+    """How the current output is compared with the baseline."""
 
     type: ComparisonType
     tolerance: dict[str, Any] = Field(default={})
@@ -163,24 +170,11 @@ class RegressionForm(Definition):
     metadata: MetadataForm = MetadataForm()
 
 
-Format = Literal["json", "markdown", "html"]
-
-_SPELLINGS = {"md": "markdown", "htm": "html", "yaml": "json"}
-
-
-def _formats(value: Any) -> Any:
-    """One format stands for a list of one; `md` is Markdown."""
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list):
-        return listed
-    return [_SPELLINGS.get(one, one) if isinstance(one, str) else one for one in listed]
-
-
 class SuiteConfig(Definition):
     """How the evals of a suite, or of one file, are run.
 
-    `model` and `judges` name who is asked when the command line does not; `base_url` is where the tested
-    system is, for requests that name no other.
+    `model` and `judges` are used when the command line names no judges; `base_url` is the address of the
+    tested system, for requests without one of their own.
     """
 
     parallel_execution: bool = Field(
@@ -204,7 +198,7 @@ class SuiteConfig(Definition):
 
     @property
     def retries(self) -> int:
-        """How often a failed eval is run again, unless it says otherwise itself."""
+        """How often a failed eval runs again, unless it sets its own number."""
         return 0 if self.retry_failed is False else self.retry_count
 
     @property
@@ -214,21 +208,23 @@ class SuiteConfig(Definition):
 
     @property
     def named_judges(self) -> tuple[str, ...]:
-        """The judges the file itself names."""
-        return tuple(self.judges) or ((self.model,) if self.model else ())
+        """The judges the file names."""
+        if self.judges:
+            return tuple(self.judges)
+        return (self.model,) if self.model else ()
 
 
 class Reporting(Definition):
-    """What is written after a run, and where."""
+    """Which reports to write after a run, and where."""
 
-    format: Annotated[list[Format], BeforeValidator(_formats)] = Field(default=["json", "markdown", "html"])
+    format: Formats = Field(default=["json", "markdown", "html"])
     output_dir: str = "results"
     include_details: bool = True
     notify_on_failure: bool = False
 
 
 class Thresholds(Definition):
-    """What a gate demands: by metric, and by metric for each named context. `k` is that of `pass_at_k`."""
+    """What a gate demands of each metric, in general and by context; `k` is that of `pass_at_k`."""
 
     k: int = Field(default=3, ge=1, le=100)
     metrics: dict[str, float] = Field(default={})
@@ -257,59 +253,3 @@ class SuiteForm(Definition):
     evals: list[Any] | None = None
     reporting: Reporting = Reporting()
     thresholds: Thresholds = Thresholds()
-
-
-def part(located: Located, *loc: str | int) -> Located:
-    """What stands at a path, with its own lines."""
-    value = located.value
-    for step in loc:
-        value = value[step]
-    size = len(loc)
-    lines: dict[Loc, int] = {
-        where[size:]: line for where, line in located.lines.items() if where[:size] == loc
-    }
-    return Located(value, {(): located.line_of(loc), **lines}, located.file)
-
-
-def entries(located: Located) -> list[Located]:
-    """The entries of a list, each with its own lines; the lines are gone through once."""
-    lines: dict[str | int, dict[Loc, int]] = {}
-    for where, line in located.lines.items():
-        if where:
-            lines.setdefault(where[0], {})[where[1:]] = line
-    return [
-        Located(value, {(): located.line_of((at,)), **lines.get(at, {})}, located.file)
-        for at, value in enumerate(located.value)
-    ]
-
-
-def completed(located: Located, **values: Any) -> Located:
-    """The same mapping with further or other values."""
-    return Located({**located.value, **values}, located.lines, located.file)
-
-
-def without(located: Located, *keys: str) -> Located:
-    """The same mapping without some keys."""
-    kept = {key: value for key, value in located.value.items() if key not in keys}
-    return Located(kept, located.lines, located.file)
-
-
-def renamed(located: Located, old: str, new: Loc, value: Any) -> Located:
-    """The same mapping with `value` at the new place, on the lines of what the old key holds."""
-    kept = {key: item for key, item in located.value.items() if key != old}
-    lines = {(*new, *loc[1:]) if loc[:1] == (old,) else loc: line for loc, line in located.lines.items()}
-    return Located({**kept, str(new[0]): value}, lines, located.file)
-
-
-def as_mapping(located: Located, what: str) -> Mapping[str, Any]:
-    """The mapping that a value must be."""
-    if not isinstance(located.value, dict):
-        raise InputError(located.problem((), f"{what} is not a mapping", "write it as 'key: value' pairs"))
-    return located.value
-
-
-def text_at(value: Any, *keys: str) -> str:
-    """The text at a path of keys; "" where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""

@@ -11,8 +11,9 @@ from evalq.definitions.files import display_path
 from evalq.definitions.located import Located
 from evalq.errors import InputError
 from evalq.formats.paths import Place, resolve_inside
-from evalq.formats.suite.forms import Texts, as_mapping, part
+from evalq.formats.suite.forms import Texts
 from evalq.formats.suite.metrics import read_metric, read_thresholds
+from evalq.formats.suite.parts import part_at, require_mapping, split_entries
 from evalq.formats.suite.read import RUNNABLE, load_file
 from evalq.formats.suite.shapes import shape_of
 
@@ -118,9 +119,9 @@ def read_gates(path: Path) -> list[GateForm]:
     located = load_file(path)
     shape = shape_of(located.value)
     if shape == "trigger":
-        return [_of_trigger(part(located, "eval_trigger"), path)]
+        return [_of_trigger(part_at(located, "eval_trigger"), path)]
     if shape == "phase":
-        return _of_phase(part(located, "phase"), path)
+        return _of_phase(part_at(located, "phase"), path)
     if path.is_dir() or shape in RUNNABLE:
         return [GateForm(path.stem, path, {})]
     message = "neither a phase with an eval step, an eval_trigger, nor a suite"
@@ -148,12 +149,11 @@ def _of_trigger(located: Located, path: Path) -> GateForm:
 
 
 def _of_phase(located: Located, path: Path) -> list[GateForm]:
-    steps = as_mapping(located, "a phase").get("steps")
+    steps = require_mapping(located, "a phase").get("steps")
     if not isinstance(steps, list):
         raise InputError(located.problem(("steps",), "a phase without steps", "list them under steps"))
     gates = []
-    for number in range(len(steps)):
-        step = part(located, "steps", number)
+    for step in split_entries(part_at(located, "steps")).values():
         if validate(StepForm, step).type == "eval":
             gates.append(_of_step(step, path))
     if not gates:
@@ -164,7 +164,7 @@ def _of_phase(located: Located, path: Path) -> list[GateForm]:
 def _of_step(step: Located, path: Path) -> GateForm:
     if "config" not in step.value:
         raise InputError(step.problem((), "an eval step without config", "add config, with its suite"))
-    form = validate(StepConfig, part(step, "config"))
+    form = validate(StepConfig, part_at(step, "config"))
     rate = {} if form.required_pass_rate is None else {"pass_rate": form.required_pass_rate}
     return GateForm(
         str(step.value.get("description") or "eval"),

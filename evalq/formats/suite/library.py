@@ -7,21 +7,22 @@ from typing import Any
 from evalq.definitions.definition import did_you_mean, split_remedy, validate
 from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
-from evalq.formats.suite.forms import GraderForm, Thresholds, as_mapping, completed, part
-from evalq.formats.suite.metrics import CONTEXTS, canonical_name
+from evalq.formats.suite.forms import GraderForm, Thresholds
+from evalq.formats.suite.metrics import CONTEXTS, DEFAULT_K, canonical_name
+from evalq.formats.suite.parts import mapping_or_empty, require_mapping, split_entries, with_values
 
 _SECTIONS = ("graders", "rubrics", "scales", "defaults", "overrides")
 _SCALE_TYPES = ("binary", "likert", "ranking")
-_LIMITS = ("k", "thresholds", "metrics", "default", "contexts")
+_THRESHOLD_KEYS = ("k", "thresholds", "metrics", "default", "contexts")
 _PROMPTS = ("model_grader_prompt", "human_grader_prompt")
 
 
 @dataclass(frozen=True)
 class Library:
-    """What `config/graders.yaml` has, by name.
+    """The definitions of `config/graders.yaml`, by name.
 
-    `defaults` are config values for every grader of a type; `overrides` a whole grader of a type, for when
-    graders of that type alone are to mark.
+    `defaults` are config values for every grader of a type. `overrides` are whole graders, one per type, for
+    runs in which only graders of that type grade.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -31,7 +32,7 @@ class Library:
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def grader(self, name: str) -> Mapping[str, Any]:
-        """A grader by its name; ValueError, naming the near ones, when there is none."""
+        """A grader by its name; ValueError, suggesting similar names, for an unknown one."""
         if name not in self.graders:
             remedy = did_you_mean(name, self.graders) or "add it to config/graders.yaml"
             raise ValueError(f"no grader is called {name!r}; {remedy}")
@@ -39,17 +40,18 @@ class Library:
 
 
 def read_library(located: Located) -> Library:
-    """The library in a file: by sections, or each entry known by what it is."""
+    """The library in a file: in sections, or with every entry at the top."""
+    require_mapping(located, "the file")
     found: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
     problems: list[Problem] = []
-    for key in as_mapping(located, "the file"):
-        entries = [(key, part(located, key))]
-        if key in _SECTIONS and isinstance(located.value[key], dict):
-            entries = [(name, part(located, key, name)) for name in located.value[key]]
-        for name, entry in entries:
+    for key, entry in split_entries(located).items():
+        entries = {key: entry}
+        if key in _SECTIONS and isinstance(entry.value, dict):
+            entries = split_entries(entry)
+        for name, one in entries.items():
             try:
-                section = key if key in _SECTIONS else _section(name, entry)
-                found[section][name] = _checked(section, name, entry)
+                section = str(key) if key in _SECTIONS else _section_of(str(name), one)
+                found[section][str(name)] = _check_entry(section, str(name), one)
             except InputError as exc:
                 problems += exc.problems
     if problems:
@@ -61,37 +63,41 @@ def is_library(value: Any) -> bool:
     """Whether every entry of a mapping is a shared definition."""
     if not isinstance(value, dict) or not value:
         return False
-    return all(key in _SECTIONS or _kind(key, entry) is not None for key, entry in value.items())
+    return all(key in _SECTIONS or _guess_section(key, entry) is not None for key, entry in value.items())
 
 
 def is_thresholds(value: Any) -> bool:
-    """Whether a mapping says nothing but what a gate demands."""
+    """Whether a mapping contains only thresholds of a gate."""
     if not isinstance(value, dict) or not value:
         return False
-    return all(key in _LIMITS or _is_metric(key) or _demands(entry) for key, entry in value.items())
+    return all(
+        key in _THRESHOLD_KEYS or _is_metric(key) or _is_context(entry) for key, entry in value.items()
+    )
 
 
 def read_shared_thresholds(located: Located) -> Thresholds:
     """`config/thresholds.yaml`: metrics and contexts, each in its section or at the top."""
-    value = dict(as_mapping(located, "the file"))
-    sections = {"k": value.pop("k", 3), "metrics": {}, "contexts": {}}
-    sections["metrics"] |= _mapping(value.pop("thresholds", None)) | _mapping(value.pop("metrics", None))
-    sections["metrics"] |= _mapping(value.pop("default", None))
-    sections["contexts"] |= _mapping(value.pop("contexts", None))
+    value = dict(require_mapping(located, "the file"))
+    k = value.pop("k", DEFAULT_K)
+    metrics: dict[str, Any] = {}
+    for section in ("thresholds", "metrics", "default"):
+        metrics |= mapping_or_empty(value.pop(section, None))
+    contexts = dict(mapping_or_empty(value.pop("contexts", None)))
     problems = []
     for key, entry in value.items():
         if isinstance(entry, dict):
-            sections["contexts"][key] = entry
+            contexts[key] = entry
             continue
         try:
-            sections["metrics"][canonical_name(key)] = entry
+            metrics[canonical_name(key)] = entry
         except ValueError as exc:
             problems.append(located.problem((key,), *split_remedy(str(exc))))
+    sections = {"k": k, "metrics": metrics, "contexts": contexts}
     return validate(Thresholds, Located(sections, located.lines, located.file), *problems)
 
 
 def context_thresholds(name: str, own: Thresholds) -> Mapping[str, float]:
-    """What a context demands: as the folder says, else as is usual; InputError for an unknown one."""
+    """The thresholds of a context: the folder's own, else the usual ones; InputError for an unknown one."""
     known = {**CONTEXTS, **own.contexts}
     if name not in known:
         raise InputError(Problem(f"there is no context {name!r}", did_you_mean(name, known)))
@@ -106,41 +112,34 @@ def _is_metric(name: str) -> bool:
     return True
 
 
-def _demands(entry: Any) -> bool:
+def _is_context(entry: Any) -> bool:
     return isinstance(entry, dict) and bool(entry) and all(_is_metric(name) for name in entry)
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _kind(name: str, entry: Any) -> str | None:
-    """The section an entry at the top of the file belongs to."""
+def _guess_section(name: str, entry: Any) -> str | None:
+    """The section an entry at the top of the file belongs to, by its name and type."""
     if isinstance(entry, str):
         return "rubrics" if name.endswith("rubric") or name in _PROMPTS else None
-    of_type = entry.get("type") if isinstance(entry, dict) else None
-    if of_type in ("code", "model", "human"):
+    entry_type = mapping_or_empty(entry).get("type")
+    if entry_type in ("code", "model", "human"):
         return "graders"
-    return "scales" if of_type in _SCALE_TYPES else None
+    return "scales" if entry_type in _SCALE_TYPES else None
 
 
-def _section(name: str, entry: Located) -> str:
-    section = _kind(name, entry.value)
+def _section_of(name: str, entry: Located) -> str:
+    section = _guess_section(name, entry.value)
     if section is None:
         message = f"{name!r} is neither a grader, a rubric nor a scale"
-        remedy = f"write it under one of {', '.join(_SECTIONS)}"
-        raise InputError(entry.problem((), message, remedy))
+        raise InputError(entry.problem((), message, f"write it under one of {', '.join(_SECTIONS)}"))
     return section
 
 
-def _checked(section: str, name: str, entry: Located) -> Any:
+def _check_entry(section: str, name: str, entry: Located) -> Any:
     if section in ("graders", "overrides"):
-        typed = entry
         if section == "overrides" and isinstance(entry.value, dict):
-            typed = completed(entry, type=entry.value.get("type", name))
-        return validate(GraderForm, typed).model_dump(exclude_none=True)
-    is_text = section == "rubrics"
-    if not isinstance(entry.value, str if is_text else dict):
-        what = "text" if is_text else "a mapping"
+            entry = with_values(entry, type=entry.value.get("type", name))
+        return validate(GraderForm, entry).model_dump(exclude_none=True)
+    expected, what = (str, "text") if section == "rubrics" else (dict, "a mapping")
+    if not isinstance(entry.value, expected):
         raise InputError(entry.problem((), f"{section}.{name} should be {what}", f"write {what}"))
     return entry.value

@@ -168,7 +168,7 @@ def test_only_files_we_can_read_are_ours(write: Write, tmp_path: Path) -> None:
     assert not recognises(write("broken.yaml", "a: [\n"))
     write("eval-suite.yaml", {"eval_suite": {"name": "S", "evals": [ONE]}})
     assert recognises(tmp_path)
-    with pytest.raises(InputError, match="no eval file"):
+    with pytest.raises(InputError, match="not an eval file"):
         read_suite(write("a.txt", "x"))
 
 

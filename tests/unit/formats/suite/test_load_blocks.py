@@ -10,7 +10,7 @@ from references import REMEDY, referenced
 
 from evalq.definitions.located import Located
 from evalq.formats.suite.load import problems, recognises, report_problems
-from evalq.formats.suite.read import load
+from evalq.formats.suite.read import load_text
 
 SKELETONS = re.compile(r"(?m)^\s+(id|rubric): string\b")
 """Blocks that only name the type of each field."""
@@ -61,5 +61,5 @@ def test_the_document_has_the_blocks_we_think_it_has() -> None:
 
 
 def test_a_document_that_is_no_report_is_refused_by_the_schema() -> None:
-    located: Located = load(Path("r.json"), '{"eval_report": {"metadata": {}}}')
+    located: Located = load_text(Path("r.json"), '{"eval_report": {"metadata": {}}}')
     assert any("is a required property" in problem.message for problem in report_problems(located))

@@ -182,7 +182,7 @@ def test_a_skill_is_asked_of_a_judge_with_its_input_and_the_form_of_the_reply(wr
 def test_a_path_that_is_no_file_is_sent_as_text_with_a_warning(read: Read) -> None:
     suite = read(regression("x", {"type": "exact"}, current={"input": {"diff": "path/to/a.patch"}}))
     assert "diff:\npath/to/a.patch" in suite.evals[0].case.inputs["prompt"]
-    assert "'path/to/a.patch' is no file here; it is sent as text" in suite.warnings[0]
+    assert "there is no file 'path/to/a.patch'; it is sent as text" in suite.warnings[0]
 
 
 def test_without_a_baseline_nothing_marks_it_until_one_is_captured(read: Read) -> None:
