@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from evalq.definitions.located import Loc, Located
 from evalq.errors import InputError
 from evalq.formats.suite.forms import Thresholds
-from evalq.formats.suite.library import context_thresholds
+from evalq.formats.suite.library import context_thresholds, read_library
 from evalq.formats.suite.load import problems, recognises
 from evalq.formats.suite.metrics import (
     Metric,
@@ -148,3 +149,17 @@ def test_contexts_are_the_usual_ones_and_those_of_the_folder() -> None:
     assert context_thresholds("staging", own) == {"pass_at_1": 0.1}
     with pytest.raises(InputError, match="there is no context 'prodction'; did you mean 'production'"):
         context_thresholds("prodction", own)
+
+
+def test_a_large_library_is_read_in_one_pass_over_its_lines() -> None:
+    class Lines(dict[Loc, int]):
+        passes = 0
+
+        def items(self) -> Any:
+            self.passes += 1
+            return super().items()
+
+    rubrics = {f"{number}_rubric": "Good?" for number in range(100)}
+    lines = Lines({(name,): at for at, name in enumerate(rubrics, 1)})
+    found = read_library(Located(rubrics, lines, "graders.yaml"))
+    assert (len(found.rubrics), lines.passes) == (100, 1)

@@ -66,7 +66,7 @@ def test_levels_alone_make_a_range() -> None:
         (graded(rubric=7), "rubric is no text"),
         (graded(examples="none"), "examples is no list of mappings"),
         ({**ONE, "grader": {"type": "code"}, "graders": []}, "grader and graders are the same thing"),
-        ({**ONE, "input": {"type": "file", "content": {"a": 1}}}, "content of a file input is no path"),
+        ({**ONE, "input": {"type": "file", "content": {"a": 1}}}, "content of a file input is not a path"),
         (
             {**ONE, "grader": {"type": "code", "config": {"method": "regex"}}, "expected": {"type": "exact"}},
             "no pattern",
