@@ -24,7 +24,7 @@ ExpectedType = Literal[
 ]
 ComparisonType = Literal["exact", "semantic", "numeric", "structural"]
 
-Format = Literal["json", "markdown", "html"]
+ReportFormat = Literal["json", "markdown", "html"]
 
 _FORMAT_SPELLINGS = {"md": "markdown", "htm": "html", "yaml": "json"}
 
@@ -52,7 +52,7 @@ def _check_moment(value: str) -> str:
 
 Id = Annotated[str, Field(min_length=1, max_length=150)]
 Texts = Annotated[list[str], BeforeValidator(_as_list)]
-Formats = Annotated[list[Format], BeforeValidator(_as_formats)]
+ReportFormats = Annotated[list[ReportFormat], BeforeValidator(_as_formats)]
 Moment = Annotated[str, AfterValidator(_check_moment)]
 
 
@@ -217,7 +217,7 @@ class SuiteConfig(Definition):
 class Reporting(Definition):
     """Which reports to write after a run, and where."""
 
-    format: Formats = Field(default=["json", "markdown", "html"])
+    format: ReportFormats = Field(default=["json", "markdown", "html"])
     output_dir: str = "results"
     include_details: bool = True
     notify_on_failure: bool = False

@@ -1,4 +1,4 @@
-"""Gates as files write them: the eval steps of a phase, an eval trigger, or a suite with thresholds."""
+"""Gates in files: the eval steps of a phase, an eval trigger, or a suite with thresholds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class StepConfig(Definition):
 
 
 class StepForm(Definition):
-    """One step of a phase; those of other types are somebody else's."""
+    """One step of a phase; steps of other types are ignored."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -65,7 +65,7 @@ class TriggerFilters(Definition):
 
 
 class OnFailure(Definition):
-    """What follows a failure."""
+    """What to do after a failure."""
 
     action: Literal["block", "fail", "stop", "warn", "continue"] = "block"
     notification: bool = False
@@ -73,7 +73,7 @@ class OnFailure(Definition):
 
 
 class OnSuccess(Definition):
-    """What follows a success."""
+    """What to do after a success."""
 
     action: Literal["continue", "proceed"] = "continue"
     archive_results: bool = False
@@ -99,7 +99,7 @@ class TriggerForm(Definition):
 
 @dataclass(frozen=True)
 class GateForm:
-    """One gate: which suite, which of its evals, what is demanded, and what follows."""
+    """One gate: its suite, which evals to run, what it demands, and what to do afterwards."""
 
     title: str
     suite: Path
@@ -115,61 +115,64 @@ class GateForm:
 
 
 def read_gates(path: Path) -> list[GateForm]:
-    """The gates of a file; a suite is its own gate."""
+    """The gates of a file; a suite is a gate by itself."""
     located = load_file(path)
     shape = shape_of(located.value)
     if shape == "trigger":
-        return [_of_trigger(part_at(located, "eval_trigger"), path)]
+        return [_trigger_gate(part_at(located, "eval_trigger"), path)]
     if shape == "phase":
-        return _of_phase(part_at(located, "phase"), path)
+        return _phase_gates(part_at(located, "phase"), path)
     if path.is_dir() or shape in RUNNABLE:
         return [GateForm(path.stem, path, {})]
     message = "neither a phase with an eval step, an eval_trigger, nor a suite"
     raise InputError(located.problem((), message, "write one of them"))
 
 
-def _of_trigger(located: Located, path: Path) -> GateForm:
+def _trigger_gate(located: Located, path: Path) -> GateForm:
     form = validate(TriggerForm, located)
-    if form.on_failure.report_path and not _stays(form.on_failure.report_path, path):
+    report_path = form.on_failure.report_path
+    if report_path and not _is_inside(report_path, path):
         message = "report_path leads out of its folder"
         raise InputError(located.problem(("on_failure", "report_path"), message, "write a path inside it"))
     return GateForm(
         form.when or "eval_trigger",
-        _suite(form.suite, path, located, "suite"),
+        _resolve_suite(form.suite, path, located, "suite"),
         form.thresholds,
         tuple(form.thresholds),
         form.context,
         form.filters,
         blocking=form.on_failure.action in _STOPS,
-        report_path=form.on_failure.report_path,
+        report_path=report_path,
         notify_on_failure=form.on_failure.notification,
         notify_on_success=form.on_success.notification,
         archive=form.on_success.archive_results,
     )
 
 
-def _of_phase(located: Located, path: Path) -> list[GateForm]:
+def _phase_gates(located: Located, path: Path) -> list[GateForm]:
     steps = require_mapping(located, "a phase").get("steps")
     if not isinstance(steps, list):
         raise InputError(located.problem(("steps",), "a phase without steps", "list them under steps"))
     gates = []
     for step in split_entries(part_at(located, "steps")).values():
         if validate(StepForm, step).type == "eval":
-            gates.append(_of_step(step, path))
+            gates.append(_step_gate(step, path))
     if not gates:
         raise InputError(located.problem(("steps",), "no step of type eval", "add one, with its suite"))
     return gates
 
 
-def _of_step(step: Located, path: Path) -> GateForm:
+def _step_gate(step: Located, path: Path) -> GateForm:
     if "config" not in step.value:
         raise InputError(step.problem((), "an eval step without config", "add config, with its suite"))
     form = validate(StepConfig, part_at(step, "config"))
-    rate = {} if form.required_pass_rate is None else {"pass_rate": form.required_pass_rate}
+    thresholds = dict(form.thresholds)
+    if form.required_pass_rate is not None:
+        thresholds["pass_rate"] = form.required_pass_rate
     return GateForm(
         str(step.value.get("description") or "eval"),
-        _suite(form.suite, path, step, "config", "suite"),
-        {**form.thresholds, **rate},
+        _resolve_suite(form.suite, path, step, "config", "suite"),
+        thresholds,
         tuple(form.metrics),
         form.context,
         TriggerFilters(categories=form.categories, tags=form.tags),
@@ -177,14 +180,14 @@ def _of_step(step: Located, path: Path) -> GateForm:
     )
 
 
-def _stays(written: str, path: Path) -> bool:
-    """Whether a path to write to lies below the gate's folder, or below where we are."""
+def _is_inside(written: str, path: Path) -> bool:
+    """Whether a path to write to lies inside the gate's folder or the working directory."""
     here = path.resolve().parent
     whole = (here / written).resolve()
     return any(whole.is_relative_to(root) for root in (here, Path.cwd().resolve()))
 
 
-def _suite(written: str, path: Path, located: Located, *loc: str) -> Path:
-    """The suite's file: from the gate's folder, or from where we are; inside either."""
+def _resolve_suite(written: str, path: Path, located: Located, *loc: str) -> Path:
+    """The suite's file, inside the gate's folder or the working directory."""
     place = Place(display_path(path), located.line_of(loc))
     return resolve_inside(written, [path.resolve().parent, Path.cwd()], place=place)

@@ -1,4 +1,4 @@
-"""The evals of a suite as a task and an evalset of ours."""
+"""Suites among the formats evalq reads: recognised, loaded as a task and an evalset, and checked."""
 
 import json
 import re
@@ -23,114 +23,14 @@ from evalq.formats.suite.library import Library, read_library, read_shared_thres
 from evalq.formats.suite.read import RUNNABLE, SUFFIXES, SUITE_FILES, Suite, load_file, read_suite
 from evalq.formats.suite.shapes import shape_of
 
-MOST_SHOWN = 10
+MAX_SCHEMA_PROBLEMS = 10
 
 _SCHEMA_FILE = Path(__file__).with_name("suite_report.schema.json")
-
-
-@cache
-def schema_text() -> str:
-    """The schema as it is shipped."""
-    return _SCHEMA_FILE.read_text("utf-8")
-
-
-def report_schema() -> dict[str, Any]:
-    """The JSON Schema of a report, draft 2020-12."""
-    schema: dict[str, Any] = json.loads(schema_text())
-    return schema
-
-
-def report_problems(located: Located) -> list[Problem]:
-    """Where a document is no report of a suite run; empty when it is one."""
-    from jsonschema import Draft202012Validator
-
-    found = sorted(Draft202012Validator(report_schema()).iter_errors(located.value), key=str)
-    return [
-        located.problem(tuple(error.absolute_path), f"no report of a suite run: {error.message[:200]}")
-        for error in found[:MOST_SHOWN]
-    ]
-
-
-_SAMPLE = "x"
-_CALL = {"test_cases": [{"input": [1], "output": 1}]}
-
-
-def shared_problems(located: Located) -> list[Problem]:
-    """What is wrong with a file of shared definitions."""
-    try:
-        library = read_library(located)
-    except InputError as exc:
-        return list(exc.problems)
-    return [*_grader_problems(located, library), *_scale_problems(located, library)]
-
-
-def _grader_problems(located: Located, library: Library) -> Iterator[Problem]:
-    for section in ("graders", "overrides"):
-        for name, written in getattr(library, section).items():
-            yield from _tried(located, name, GraderForm.model_validate(written), library)
-
-
-def _scale_problems(located: Located, library: Library) -> Iterator[Problem]:
-    for name in library.scales:
-        form = GraderForm(type="human", config={"rating_scale": name})
-        yield from _tried(located, name, form, library)
-
-
-def _tried(located: Located, name: str, form: GraderForm, library: Library) -> Iterator[Problem]:
-    """The grader with an expectation it would meet in an eval."""
-    is_code = {"executor", "function_name"} & form.config.keys()
-    expected = (
-        ExpectedForm(type="functional", value=_CALL) if is_code else ExpectedForm(type="exact", value=_SAMPLE)
-    )
-    try:
-        checked_graders(located, graders_of([form], expected, library))
-    except ValueError as exc:
-        message, remedy = split_remedy(str(exc))
-        yield located.problem((name,), f"{name}: {message}", remedy)
-    except InputError as exc:
-        for one in exc.problems:
-            yield located.problem((name,), f"{name}: {one.message}", one.remedy)
-
-
 _CHECKED_ONLY = ("library", "thresholds", "phase", "trigger", "report")
 
 
-def imported_of(suite: Suite, evals: Sequence[SuiteEval]) -> LoadedTask:
-    """Some evals of a suite, ready to be planned; each has a baseline, if it needs one."""
-    timeouts = [float(one.about.get("timeout_seconds", 0)) for one in evals]
-    evalset = EvalSet(name=slug(suite.name), cases=[one.case for one in evals])
-    lines = {one.id: one.place.line for one in evals}
-    return LoadedTask(
-        task_of(suite),
-        LoadedEvalSet(evalset, suite.file, lines),
-        suite.config.named_judges,
-        suite.warnings,
-        suite.config.samples or 1,
-        # A call may take as long as the most patient eval allows; each is held to its own limit afterwards.
-        max(timeouts) if all(timeouts) else None,
-    )
-
-
-def task_of(suite: Suite) -> TaskConfig:
-    """What is asked of every judge: each eval's own prompt, nothing around it."""
-    config = suite.config
-    return TaskConfig(
-        name=slug(suite.name),
-        description=suite.description,
-        system_prompt=config.system_prompt,
-        user_template="{prompt}",
-        max_tokens=config.max_tokens,
-        temperature=config.temperature,
-    )
-
-
-def slug(name: str) -> str:
-    """A suite's name as a task's: `Feature X Evaluation` is `feature-x-evaluation`."""
-    return re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-._")[:100] or "suite"
-
-
 def recognises(path: Path) -> bool:
-    """Whether a path is a suite, a file of evals, or something that belongs to one."""
+    """Whether a path is a suite, a file of evals, or a file that belongs to a suite."""
     if path.is_dir():
         return any((path / name).is_file() for name in SUITE_FILES)
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
@@ -143,61 +43,137 @@ def recognises(path: Path) -> bool:
 
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "description") -> LoadedTask:
-    """The evals of a suite that judges can be asked, as one set."""
+    """The evals of a suite that can be graded, as one evalset."""
     del root, trigger_mode
     suite = read_suite(path)
     refuse_unfit(suite)
     ready = [one for one in suite.evals if one.case.graders]
     if not ready:
-        raise InputError(
-            Problem(
-                "no eval here has a baseline yet", "capture them: evalq baseline capture", display_path(path)
-            )
-        )
-    return imported_of(suite, ready)
+        remedy = "capture them: evalq baseline capture"
+        raise InputError(Problem("no eval here has a baseline yet", remedy, display_path(path)))
+    return loaded_task_of(suite, ready)
 
 
 def problems(path: Path, root: Path) -> Sequence[Problem]:
-    """Everything that is wrong with a suite, or with what belongs to one."""
+    """All problems of a suite, or of a file that belongs to one."""
     del root
     try:
-        if path.is_dir() or shape_of(load_file(path).value) in RUNNABLE:
+        if path.is_dir():
             refuse_unfit(read_suite(path))
-        else:
-            _check_beside(load_file(path), path)
+            return ()
+        located = load_file(path)
+        match shape_of(located.value):
+            case "library":
+                return shared_problems(located)
+            case "report":
+                return report_problems(located)
+            case "thresholds":
+                read_shared_thresholds(located)
+            case shape if shape in RUNNABLE:
+                refuse_unfit(read_suite(path))
+            case _:
+                read_gates(path)
     except InputError as exc:
         return exc.problems
     return ()
 
 
+def loaded_task_of(suite: Suite, evals: Sequence[SuiteEval]) -> LoadedTask:
+    """Some evals of a suite as an evalset; regressions among them must have a baseline."""
+    timeouts = [float(one.about.get("timeout_seconds", 0)) for one in evals]
+    evalset = EvalSet(name=slug(suite.name), cases=[one.case for one in evals])
+    lines = {one.id: one.place.line for one in evals}
+    return LoadedTask(
+        task_of(suite),
+        LoadedEvalSet(evalset, suite.file, lines),
+        suite.config.named_judges,
+        suite.warnings,
+        suite.config.samples or 1,
+        # A call may take as long as the most patient eval allows; a grader holds each to its own limit.
+        max(timeouts) if all(timeouts) else None,
+    )
+
+
+def task_of(suite: Suite) -> TaskConfig:
+    """A task that sends each eval's own prompt, nothing around it."""
+    config = suite.config
+    return TaskConfig(
+        name=slug(suite.name),
+        description=suite.description,
+        system_prompt=config.system_prompt,
+        user_template="{prompt}",
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+    )
+
+
+def slug(name: str) -> str:
+    """The name of a suite as that of a task: `Feature X Evaluation` is `feature-x-evaluation`."""
+    return re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-._")[:100] or "suite"
+
+
 def refuse_unfit(suite: Suite) -> None:
-    """InputError, each problem in its own file, for evals whose graders lack something."""
+    """Raise InputError, with file and line, for evals whose graders lack something."""
     task = task_of(suite)
-    found = [
-        problem
-        for one in suite.evals
-        if one.case.graders
-        for problem in check_fit(
-            task,
-            LoadedEvalSet(
-                EvalSet(name=task.name, cases=[one.case]), one.place.file, {one.id: one.place.line}
-            ),
-        )
-    ]
+    found: list[Problem] = []
+    for one in suite.evals:
+        if one.case.graders:
+            evalset = EvalSet(name=task.name, cases=[one.case])
+            found += check_fit(task, LoadedEvalSet(evalset, one.place.file, {one.id: one.place.line}))
     if found:
         raise InputError(*found)
 
 
-def _check_beside(located: Located, path: Path) -> None:
-    wrong: Sequence[Problem] = ()
-    match shape_of(located.value):
-        case "library":
-            wrong = shared_problems(located)
-        case "report":
-            wrong = report_problems(located)
-        case "thresholds":
-            read_shared_thresholds(located)
-        case _:
-            read_gates(path)
-    if wrong:
-        raise InputError(*wrong)
+def shared_problems(located: Located) -> list[Problem]:
+    """The problems of a file of shared definitions."""
+    try:
+        library = read_library(located)
+    except InputError as exc:
+        return list(exc.problems)
+    found: list[Problem] = []
+    for name, written in (*library.graders.items(), *library.overrides.items()):
+        found += _try_grader(located, name, GraderForm.model_validate(written), library)
+    for name in library.scales:
+        form = GraderForm(type="human", config={"rating_scale": name})
+        found += _try_grader(located, name, form, library)
+    return found
+
+
+def _try_grader(located: Located, name: str, form: GraderForm, library: Library) -> Iterator[Problem]:
+    """Build a shared grader with an expectation that an eval could have."""
+    expected = ExpectedForm(type="exact", value="x")
+    if {"executor", "function_name"} & form.config.keys():
+        test_cases = [{"input": [1], "output": 1}]
+        expected = ExpectedForm(type="functional", value={"test_cases": test_cases})
+    try:
+        checked_graders(located, graders_of([form], expected, library))
+    except ValueError as exc:
+        message, remedy = split_remedy(str(exc))
+        yield located.problem((name,), f"{name}: {message}", remedy)
+    except InputError as exc:
+        for one in exc.problems:
+            yield located.problem((name,), f"{name}: {one.message}", one.remedy)
+
+
+@cache
+def schema_text() -> str:
+    """The JSON Schema of a report, as shipped."""
+    return _SCHEMA_FILE.read_text("utf-8")
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of a report, draft 2020-12."""
+    schema: dict[str, Any] = json.loads(schema_text())
+    return schema
+
+
+def report_problems(located: Located) -> list[Problem]:
+    """Where a document does not match the schema of a report; empty if it does."""
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(report_schema()).iter_errors(located.value), key=str)
+    found = []
+    for error in errors[:MAX_SCHEMA_PROBLEMS]:
+        message = f"not a report of a suite run: {error.message[:200]}"
+        found.append(located.problem(tuple(error.absolute_path), message))
+    return found

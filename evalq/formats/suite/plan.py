@@ -13,7 +13,7 @@ from evalq.formats.suite.assignment import Assignment
 from evalq.formats.suite.baselines import load_baselines
 from evalq.formats.suite.choice import LoadedSuite
 from evalq.formats.suite.evals import SuiteEval
-from evalq.formats.suite.load import imported_of
+from evalq.formats.suite.load import loaded_task_of
 from evalq.formats.suite.read import Suite
 from evalq.formats.suite.regressions import with_baseline
 from evalq.settings import Settings
@@ -170,7 +170,9 @@ def _plan(
         seed=options.seed,
         allow_unpriced=options.allow_unpriced,
     )
-    plan = prepare_imported(imported_of(suite, evals), request, settings.model_copy(update={"judges": known}))
+    plan = prepare_imported(
+        loaded_task_of(suite, evals), request, settings.model_copy(update={"judges": known})
+    )
     return replace(plan, judges=tuple(_limited(judge, suite.config.at_once) for judge in plan.judges))
 
 

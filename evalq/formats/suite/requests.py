@@ -1,4 +1,4 @@
-"""Requests to a system under test, as eval files write them."""
+"""Requests to a tested system, as eval files write them."""
 
 import ipaddress
 import json
@@ -27,7 +27,7 @@ _LINE = re.compile(r"(?P<method>[A-Za-z]+)\s+(?P<path>\S+)")
 
 @dataclass(frozen=True)
 class SystemRequest:
-    """One request: where it goes within the system, and what it carries. Placeholders stay in it."""
+    """One request to a path of the tested system; its placeholders are not filled."""
 
     method: str
     path: str
@@ -36,15 +36,19 @@ class SystemRequest:
     body: Any = None
 
     def document(self) -> dict[str, Any]:
-        """As a case's input has it."""
+        """The request as the input of a case."""
         return asdict(self)
 
     def text(self) -> str:
-        """For those who read: the request line, its headers, its body."""
+        """The request for people to read: its line, its headers, its body."""
         query = f"?{json.dumps(self.query, ensure_ascii=False)}" if self.query else ""
-        lines = [f"{self.method} {self.path}{query}", *(f"{k}: {v}" for k, v in self.headers.items())]
-        body = self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
-        return "\n".join(lines + ([] if self.body is None else ["", body]))
+        lines = [f"{self.method} {self.path}{query}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        if isinstance(self.body, str):
+            lines += ["", self.body]
+        elif self.body is not None:
+            lines += ["", json.dumps(self.body, ensure_ascii=False)]
+        return "\n".join(lines)
 
 
 def is_request(value: Any) -> bool:
@@ -53,7 +57,7 @@ def is_request(value: Any) -> bool:
 
 
 def read_request(value: Any) -> tuple[SystemRequest, str | None]:
-    """The request, and the base URL if it names one; ValueError for what cannot be one."""
+    """The request and its base URL, if it has one; ValueError if it is invalid."""
     if isinstance(value, str):
         found = _LINE.fullmatch(value.strip())
         value = found.groupdict() if found else {"path": value.strip()}
@@ -63,28 +67,26 @@ def read_request(value: Any) -> tuple[SystemRequest, str | None]:
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r} in a request; known are {', '.join(_KEYS)}")
     parts = {_KEYS[key]: item for key, item in value.items()}
-    base_url, path = _split(str(parts.get("path", "")))
-    return (
-        SystemRequest(
-            _method(parts.get("method", "GET")),
-            _path(path),
-            _headers(parts.get("headers") or {}),
-            _query(parts.get("query") or {}),
-            parts.get("body"),
-        ),
-        base_url or parts.get("base_url"),
+    base_url, path = _split_url(str(parts.get("path", "")))
+    request = SystemRequest(
+        _check_method(parts.get("method", "GET")),
+        _check_path(path),
+        _check_headers(parts.get("headers") or {}),
+        _check_query(parts.get("query") or {}),
+        parts.get("body"),
     )
+    return request, base_url or parts.get("base_url")
 
 
 def check_base_url(url: str) -> str:
-    """The address of a system under test; ValueError for one that no tested system has."""
+    """The address of a tested system without its last slash; ValueError for an invalid or dangerous one."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise ValueError("the base URL is no address; write one such as http://127.0.0.1:8000") from None
+        raise ValueError("the base URL is not an address; write one such as http://127.0.0.1:8000") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ValueError("the base URL is no http address; write one such as http://127.0.0.1:8000")
+        raise ValueError("the base URL is not an http address; write one such as http://127.0.0.1:8000")
     if parts.username or parts.password:
         raise ValueError("the base URL holds a password; put it into a header by a placeholder")
     if parts.query or parts.fragment:
@@ -103,8 +105,8 @@ def _is_link_local(host: str) -> bool:
     return address.is_link_local or bool(mapped and mapped.is_link_local)
 
 
-def _split(path: str) -> tuple[str | None, str]:
-    """A whole address as its base and its path."""
+def _split_url(path: str) -> tuple[str | None, str]:
+    """Split a whole URL into its base and its path; a bare path has no base."""
     if "://" not in path:
         return None, path
     scheme, _, rest = path.partition("://")
@@ -112,27 +114,29 @@ def _split(path: str) -> tuple[str | None, str]:
     return f"{scheme}://{host}", f"{slash}{inner}" or "/"
 
 
-def _method(value: Any) -> str:
+def _check_method(value: Any) -> str:
     method = str(value).upper()
     if method not in METHODS:
         raise ValueError(f"method cannot be {value!r}; write one of {', '.join(METHODS)}")
     return method
 
 
-def _path(path: str) -> str:
-    """A path of the system itself: never another host, however it is written."""
+def _check_path(path: str) -> str:
+    """Refuse a path that could lead to another host."""
     if not path.startswith("/") or path.startswith("//") or "\\" in path or not path.isprintable():
-        raise ValueError("the path of a request is none; write one that begins with /, such as /api/v1/users")
+        raise ValueError(
+            "the path of a request is invalid; write one that begins with /, such as /api/v1/users"
+        )
     return path
 
 
-def _headers(value: Any) -> dict[str, str]:
+def _check_headers(value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str | int | float) for item in value.values()):
-        raise ValueError("headers is no mapping of names to texts; write 'Name: value' pairs")
+        raise ValueError("headers is not a mapping of names to texts; write 'Name: value' pairs")
     return {name: str(item) for name, item in value.items()}
 
 
-def _query(value: Any) -> dict[str, Any]:
+def _check_query(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("query is not a mapping; write 'name: value' pairs")
     return value

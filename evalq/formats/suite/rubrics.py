@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+USUAL_RANGE = (1, 5)
 
 _WEIGHTED = re.compile(
     r"^\s*\d+[.)]\s+\**(?P<name>[^*(:]+?)\**\s*\(\s*weight\s*[:=]\s*(?P<weight>\d*\.?\d+)\s*\)\s*:?\s*(?P<rest>.*)$",
@@ -20,93 +22,101 @@ _RANGE = re.compile(
     r"|\b(?P<e>\d{1,3})\s*(?:-|–|to)\s*(?P<f>\d{1,3})\s+(?:scale|points)\b",
     re.IGNORECASE,
 )
-USUAL_RANGE = (1, 5)
 
 
 @dataclass(frozen=True)
 class ParsedRubric:
-    """The criteria of a rubric, the range of their scores, and what is said before the first."""
+    """The criteria of a rubric, the range of their scores, and the text before the first."""
 
     criteria: tuple[dict[str, Any], ...]
     range: tuple[int, int]
     opening: str
 
 
+@dataclass
+class _Criterion:
+    """A criterion while its lines are read."""
+
+    name: str
+    weight: float
+    range: tuple[int, int] | None
+    description: list[str] = field(default_factory=list)
+    levels: dict[str, str] = field(default_factory=dict)
+
+    def add(self, line: str) -> None:
+        """Read a line below the heading: a level of the scale, or more of the description."""
+        if found := _LEVEL.match(line):
+            self.levels[found["score"]] = found["text"]
+            return
+        found = _POINT.match(line)
+        self.description.append(found["text"] if found else line.strip())
+
+    def document(self) -> dict[str, Any]:
+        """The criterion as a grader has it."""
+        document: dict[str, Any] = {"name": self.name, "weight": self.weight}
+        description = " ".join(text for text in self.description if text)
+        if description:
+            document["description"] = description
+        if self.levels:
+            document["levels"] = self.levels
+        return document
+
+
 def parse_rubric(text: str) -> ParsedRubric | None:
-    """The rubric's criteria; None for one that lists none, or whose criteria have different ranges."""
-    opening, blocks = _blocks(text.splitlines())
-    criteria = [_criterion(head, lines) for head, lines in blocks]
-    names = [one["name"] for one in criteria]
-    if not criteria or len(set(names)) < len(names) or not all(names):
+    """The criteria of a rubric; None if it lists none, or if they have different ranges."""
+    opening: list[str] = []
+    criteria: list[_Criterion] = []
+    for line in text.splitlines():
+        heading = _read_heading(line)
+        if heading is not None:
+            criteria.append(heading)
+        elif criteria:
+            criteria[-1].add(line)
+        else:
+            opening.append(line)
+    names = [one.name for one in criteria]
+    if not all(names) or len(set(names)) < len(names) or not any(one.weight for one in criteria):
         return None
-    if not any(one["weight"] for one in criteria):
-        return None
-    ranges = {(int(head["low"]), int(head["high"])) for head, _ in blocks if head["low"]}
+    ranges = {one.range for one in criteria if one.range}
     if len(ranges) > 1:
         return None
-    return ParsedRubric(tuple(criteria), _range(ranges, opening, criteria), opening.strip())
+    before = "\n".join(opening)
+    score_range = _choose_range([*ranges, *_ranges_in(before)], criteria)
+    return ParsedRubric(tuple(one.document() for one in criteria), score_range, before.strip())
 
 
 def slug(name: str) -> str:
-    """A criterion's name as one word: `Best Practices` is `best_practices`."""
+    """The name of a criterion as one word: `Best Practices` is `best_practices`."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:100]
 
 
-def _blocks(lines: Sequence[str]) -> tuple[str, list[tuple[dict[str, str], list[str]]]]:
-    opening: list[str] = []
-    blocks: list[tuple[dict[str, str], list[str]]] = []
-    for line in lines:
-        head = _head(line)
-        if head is not None:
-            blocks.append((head, []))
-        elif blocks:
-            blocks[-1][1].append(line)
-        else:
-            opening.append(line)
-    return "\n".join(opening), blocks
-
-
-def _head(line: str) -> dict[str, str] | None:
+def _read_heading(line: str) -> _Criterion | None:
+    """The criterion that a line begins; None for any other line."""
     if found := _WEIGHTED.match(line):
-        return {**found.groupdict(), "low": "", "high": ""}
+        return _Criterion(slug(found["name"]), float(found["weight"]), None, [found["rest"]])
     if found := _ASKED.match(line):
-        return {"weight": "1", **found.groupdict()}
+        ends = int(found["low"]), int(found["high"])
+        return _Criterion(slug(found["name"]), 1.0, ends, [found["rest"]])
     return None
 
 
-def _criterion(head: dict[str, str], lines: Sequence[str]) -> dict[str, Any]:
-    levels = {found["score"]: found["text"] for line in lines if (found := _LEVEL.match(line))}
-    said = [head["rest"], *(_said(line) for line in lines)]
-    description = " ".join(text for text in said if text)
-    return {
-        "name": slug(head["name"]),
-        "weight": float(head["weight"]),
-        **({"description": description} if description else {}),
-        **({"levels": levels} if levels else {}),
-    }
-
-
-def _said(line: str) -> str:
-    """A line below a criterion that is no level: a question, or more of the description."""
-    if _LEVEL.match(line):
-        return ""
-    found = _POINT.match(line)
-    return found["text"] if found else line.strip()
-
-
-def _range(ranges: set[tuple[int, int]], opening: str, criteria: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """As the criteria say, else as the opening does, else from the lowest level to the highest."""
-    levels = [int(score) for one in criteria for score in one.get("levels", {})]
-    for low, high in (*ranges, *_said_ranges(opening)):
+def _choose_range(candidates: Sequence[tuple[int, int]], criteria: Sequence[_Criterion]) -> tuple[int, int]:
+    """The first candidate that fits all levels, else the range of the levels, else the usual one."""
+    levels: set[int] = set()
+    for one in criteria:
+        levels |= {int(score) for score in one.levels}
+    for low, high in candidates:
         if low < high and all(low <= level <= high for level in levels):
             return low, high
-    if levels and min(levels) < max(levels):
+    if len(levels) > 1:
         return min(levels), max(levels)
     return USUAL_RANGE
 
 
-def _said_ranges(opening: str) -> list[tuple[int, int]]:
-    """The ranges a text speaks of as such: (1-5), a 1-5 scale, scores from 0 to 10."""
-    found = (match.groupdict() for match in _RANGE.finditer(opening))
-    ends = ([int(text) for text in groups.values() if text] for groups in found)
-    return [(low, high) for low, high in ends]
+def _ranges_in(text: str) -> list[tuple[int, int]]:
+    """The ranges of scores a text mentions: (1-5), a 1-5 scale, scores from 0 to 10."""
+    ranges = []
+    for match in _RANGE.finditer(text):
+        low, high = [int(end) for end in match.groups() if end]
+        ranges.append((low, high))
+    return ranges

@@ -170,7 +170,7 @@ def test_several_graders_may_mark_one_eval(read: Read) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (one(), "nothing marks the answer"),
+        (one(), "nothing grades the answer"),
         (one(code()), "which check is meant?"),
         (one(code("telepathy"), "x"), "grader 'telepathy'"),
         (one(code("regex", pattern="(")), "not a regular expression"),

@@ -63,8 +63,8 @@ def test_levels_alone_make_a_range() -> None:
     ("content", "said"),
     [
         (graded(scoring="numeric"), "scoring is not a mapping"),
-        (graded(rubric=7), "rubric is no text"),
-        (graded(examples="none"), "examples is no list of mappings"),
+        (graded(rubric=7), "rubric is not text"),
+        (graded(examples="none"), "examples is not a list of mappings"),
         ({**ONE, "grader": {"type": "code"}, "graders": []}, "grader and graders are the same thing"),
         ({**ONE, "input": {"type": "file", "content": {"a": 1}}}, "content of a file input is not a path"),
         (

@@ -43,7 +43,7 @@ def test_a_request_can_be_read_as_text() -> None:
         ({"path": "a"}, "begins with /"),
         ({"path": "/a\\b"}, "begins with /"),
         ({"path": "/a\nb"}, "begins with /"),
-        ({"path": "/a", "headers": ["x"]}, "headers is no mapping"),
+        ({"path": "/a", "headers": ["x"]}, "headers is not a mapping"),
         ({"path": "/a", "query": "x=1"}, "query is not a mapping"),
     ],
 )
@@ -66,11 +66,11 @@ def test_a_tested_system_may_be_anywhere_one_can_name(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("ftp://example.org", "no http address"),
-        ("file:///etc/passwd", "no http address"),
-        ("http://", "no http address"),
-        ("http://[::1", "is no address"),
-        ("http://a:99999999", "is no address"),
+        ("ftp://example.org", "not an http address"),
+        ("file:///etc/passwd", "not an http address"),
+        ("http://", "not an http address"),
+        ("http://[::1", "is not an address"),
+        ("http://a:99999999", "is not an address"),
         ("http://me:secret@example.org", "holds a password"),
         ("http://example.org?x=1", "more than a path"),
         ("http://169.254.169.254/latest", "link-local"),
