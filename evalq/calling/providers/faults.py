@@ -1,4 +1,4 @@
-"""Every way a call can fail, as one ProviderFault: what the client raised stops here, and says no secret."""
+"""Maps every way a call can fail to one ProviderFault; foreign exceptions and secrets stop here."""
 
 import json
 import math
@@ -18,8 +18,12 @@ from evalq.records import Prompt
 _CODE = re.compile(r"[A-Za-z][\w.-]{1,59}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
-_SAID_CHARS = 200
+_MESSAGE_CHARS = 200
+
+# Runs of this many characters count as a quotation: of a prompt in a message or a code, of a key in either.
 _QUOTED_CHARS = 20
+_QUOTED_CODE_CHARS = 8
+_QUOTED_KEY_CHARS = 6
 
 _ACCOUNT_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
 # Anthropic says it with a 400, xAI with a 403 or 429, Google with a 429 that is else only a rate limit.
@@ -34,138 +38,6 @@ _BAD_KEY = re.compile(r"api key not valid|(incorrect|invalid) (x-)?api[ -]key|ap
 _CONTENT_POLICY = re.compile(
     r"violates? (our )?(usage|content)|content_policy_violation|content_filter|responsibleai", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True)
-class ErrorAnswer:
-    """An error answer; `code` is the provider's own name for it."""
-
-    status: int
-    code: str
-    message: str
-    retry_after_s: float | None
-    request_id: str | None
-    is_account: bool = False
-    is_bad_key: bool = False
-    is_content_policy: bool = False
-
-
-def read_error_answer(response: httpx2.Response, *, private: tuple[str, ...]) -> ErrorAnswer:
-    """Read an answer that is not 200, without its message if that repeats a private text.
-
-    So nothing a case says can pass for the provider's own words, and pause a judge.
-    """
-    error = _error(response)
-    details = [entry for entry in _list(error.get("details")) if isinstance(entry, dict)]
-    codes = [code for code in _strings(error, "code", "type", "status") if _CODE.fullmatch(code)]
-    message = _spoken(error)
-    if any(repeats(message, text, _QUOTED_CHARS) for text in private):
-        message = ""
-    words = " ".join(
-        (*codes, message, *(reason for entry in details for reason in _strings(entry, "reason")))
-    )
-    status = response.status_code
-    return ErrorAnswer(
-        status,
-        code=next((code for code in codes if not any(repeats(code, text, 8) for text in private)), ""),
-        message=message,
-        retry_after_s=_retry_after_s(response.headers) or _retry_info_s(details),
-        request_id=request_id(response.headers),
-        is_account=status in (400, 402, 403, 429) and _is_account(codes, words, details),
-        is_bad_key=status in (400, 401, 403) and bool(_BAD_KEY.search(words)),
-        is_content_policy=status in (400, 403) and bool(_CONTENT_POLICY.search(words)),
-    )
-
-
-def repeats(words: str, private: str, length: int) -> bool:
-    """True if `words` hold a run of so many characters of the private text, or all of it."""
-    text = " ".join(private.split())
-    length = min(length, len(text))
-    return length > 0 and any(words[i : i + length] in text for i in range(len(words) - length + 1))
-
-
-def request_id(headers: httpx2.Headers) -> str | None:
-    """What the provider's support would ask for."""
-    found = headers.get("request-id") or headers.get("x-request-id")
-    return found if found and _REQUEST_ID.fullmatch(found) else None
-
-
-def _error(response: httpx2.Response) -> dict[str, Any]:
-    """The error object, wherever it is: under `error`, at the top, in a list of one, or a bare sentence."""
-    try:
-        body = json.loads(response.content)
-    except (ValueError, RecursionError):
-        return {}
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, dict):
-        return {}
-    error = body.get("error", body)
-    if isinstance(error, str):
-        return {"code": body.get("code"), "message": error}
-    return error if isinstance(error, dict) else {}
-
-
-def _spoken(error: dict[str, Any]) -> str:
-    """The message on one line, short, without what a terminal would obey."""
-    message = next(iter(_strings(error, "message", "detail")), "")[: 2 * _SAID_CHARS]
-    words = " ".join("".join(c if c.isprintable() else " " for c in message).split())
-    return words if len(words) <= _SAID_CHARS else words[: _SAID_CHARS - 1] + "…"
-
-
-def _strings(entry: dict[str, Any], *names: str) -> list[str]:
-    return [entry[name] for name in names if isinstance(entry.get(name), str)]
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_account(codes: list[str], words: str, details: list[dict[str, Any]]) -> bool:
-    if not _ACCOUNT_CODES.isdisjoint(codes) or _ACCOUNT.search(words):
-        return True
-    # Google names the quota. The daily one comes with a delay of seconds that nobody should wait for; a 429
-    # that speaks of billing, but neither of a quota nor of a delay, is about the account.
-    quotas = [str(entry) for detail in details for entry in _list(detail.get("violations"))]
-    is_billing = "check your plan and billing" in words and _retry_info_s(details) is None
-    return any("PerDay" in quota for quota in quotas) or (is_billing and not quotas)
-
-
-def _retry_after_s(headers: httpx2.Headers) -> float | None:
-    """`retry-after-ms`, then `retry-after` in seconds or as a date; nonsense is ignored."""
-    in_ms = _amount(headers.get("retry-after-ms"))
-    if in_ms is not None:
-        return in_ms / 1000
-    value = headers.get("retry-after")
-    seconds = _amount(value)
-    return seconds if seconds is not None else _seconds_until(value)
-
-
-def _retry_info_s(details: list[dict[str, Any]]) -> float | None:
-    for entry in details:
-        if str(entry.get("@type")).endswith("RetryInfo"):
-            delay = _DURATION.fullmatch(str(entry.get("retryDelay")))
-            return float(delay[1]) if delay else None
-    return None
-
-
-def _amount(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _seconds_until(date: str | None) -> float | None:
-    try:
-        seconds = parsedate_to_datetime(date or "").timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if seconds > 0 else None
-
-
-_KEY_CHARS = 6
 
 _KINDS: dict[int, FaultKind] = {
     401: "fatal",
@@ -182,7 +54,7 @@ _KINDS: dict[int, FaultKind] = {
 
 @dataclass(frozen=True)
 class Party:
-    """Who is called: the name that messages may say, and the secrets they may not."""
+    """Who is called: the name that messages may contain, and the secrets they may not."""
 
     name: str
     key_name: str | None = None
@@ -190,11 +62,11 @@ class Party:
 
 
 class FaultsOf:
-    """A call: whatever is raised inside becomes a ProviderFault.
+    """Wraps a call: whatever is raised inside becomes a ProviderFault.
 
-    Its cause is cut off: an SDK's exception carries the request with key and prompt, or the provider's
-    words, which may quote both. `request_id` is set once there is one: a reply that came but cannot be
-    read is looked up by it.
+    The cause is cut off: an SDK's exception carries the request with key and prompt, or the provider's
+    words, which may quote both. Set `request_id` once it is known, so that an unreadable reply can be
+    looked up.
     """
 
     def __init__(self, party: Party, prompt: Prompt) -> None:
@@ -215,73 +87,28 @@ class FaultsOf:
 
 
 def fault_of(exc: Exception, party: Party, prompt: Prompt) -> ProviderFault:
-    """The fault of an exception an SDK, the transport or the reading of a reply raised."""
+    """The fault of an exception from an SDK, the transport or the reading of a reply."""
     response = getattr(exc, "response", None)
     if isinstance(response, httpx2.Response):
         return fault_of_response(response, party, prompt)
-    error = _transport_error(exc)
+    error = _find_transport_error(exc)
     if error is not None:
-        return _unreached(error, party)
+        return _fault_of_transport(error, party)
+    name = type(exc).__name__
     if isinstance(exc, UnicodeEncodeError):
         return ProviderFault("permanent", "the prompt holds half a character, which cannot be sent")
     if isinstance(exc, ValueError | TypeError | AttributeError | LookupError):
-        return ProviderFault("ambiguous", f"{party.name} sent a reply that cannot be read ({_type(exc)})")
-    return ProviderFault("ambiguous", f"the call to {party.name} failed unexpectedly ({_type(exc)})")
+        return ProviderFault("ambiguous", f"{party.name} sent a reply that cannot be read ({name})")
+    return ProviderFault("ambiguous", f"the call to {party.name} failed unexpectedly ({name})")
 
 
-def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -> ProviderFault:
-    """The fault of an answer that is not 200."""
-    refusal = read_error_answer(response, private=_private(prompt))
-    kind = _kind(refusal)
-    message = f"{party.name} answered {refusal.status}{_advice(refusal, kind, party)}"
-    words = [refusal.code, refusal.message if kind in ("permanent", "fatal") else ""]
-    said = ": ".join(word for word in words if word and _may_be_said(word, refusal, party))
-    return ProviderFault(
-        kind,
-        f"{message}: {said}" if said else message,
-        retry_after_s=refusal.retry_after_s,
-        request_id=refusal.request_id,
-    )
-
-
-def _private(prompt: Prompt) -> tuple[str, ...]:
-    inputs = (value for value in prompt.about.inputs.values() if isinstance(value, str))
-    return (prompt.system, prompt.user, *inputs)
-
-
-def _kind(refusal: ErrorAnswer) -> FaultKind:
-    if refusal.is_content_policy:
-        return "permanent"
-    if refusal.is_account or refusal.is_bad_key:
-        return "fatal"
-    if refusal.status in _KINDS:
-        return _KINDS[refusal.status]
-    return "permanent" if 300 <= refusal.status < 500 else "ambiguous"
-
-
-def _advice(refusal: ErrorAnswer, kind: FaultKind, party: Party) -> str:
-    if refusal.is_content_policy:
-        return " (its content policy)"
-    if refusal.is_account or refusal.status == 402:
-        return " (no credit or quota left)"
-    if kind == "fatal":
-        return f" (check {party.key_name})" if party.key_name else ""
-    return " (it redirects; write the final address)" if 300 <= refusal.status < 400 else ""
-
-
-def _may_be_said(words: str, refusal: ErrorAnswer, party: Party) -> bool:
-    """A provider that does not like a key shows some of it."""
-    is_about_key = refusal.is_bad_key or refusal.status == 401
-    return not is_about_key and not any(repeats(words, secret, _KEY_CHARS) for secret in party.secrets)
-
-
-def _transport_error(exc: BaseException | None) -> httpx2.TransportError | None:
+def _find_transport_error(exc: BaseException | None) -> httpx2.TransportError | None:
     while exc is not None and not isinstance(exc, httpx2.TransportError):
         exc = exc.__cause__
     return exc
 
 
-def _unreached(error: httpx2.TransportError, party: Party) -> ProviderFault:
+def _fault_of_transport(error: httpx2.TransportError, party: Party) -> ProviderFault:
     match error:
         case NeverConnects():
             return ProviderFault("fatal", f"cannot connect to {party.name}: {error}")
@@ -291,8 +118,192 @@ def _unreached(error: httpx2.TransportError, party: Party) -> ProviderFault:
             return ProviderFault("ambiguous", f"{party.name} did not answer within the deadline")
         case AnswerTooLarge():
             return ProviderFault("ambiguous", f"{party.name} sent an answer of {error}")
-    return ProviderFault("ambiguous", f"{party.name} broke the connection off ({_type(error)})")
+    return ProviderFault("ambiguous", f"{party.name} broke the connection off ({type(error).__name__})")
 
 
-def _type(exc: BaseException) -> str:
-    return type(exc).__name__
+def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -> ProviderFault:
+    """The fault of an answer that is not 200."""
+    inputs = [value for value in prompt.about.inputs.values() if isinstance(value, str)]
+    answer = read_error_answer(response, private=(prompt.system, prompt.user, *inputs))
+    kind = _decide_kind(answer)
+    message = f"{party.name} answered {answer.status}{_advise(answer, kind, party)}"
+    words = [answer.code]
+    if kind in ("permanent", "fatal"):
+        words.append(answer.message)
+    for word in words:
+        if word and _may_be_shown(word, answer, party):
+            message += f": {word}"
+    return ProviderFault(kind, message, retry_after_s=answer.retry_after_s, request_id=answer.request_id)
+
+
+@dataclass(frozen=True)
+class ErrorAnswer:
+    """An answer that is not 200; `code` is the provider's own name for the error."""
+
+    status: int
+    code: str
+    message: str
+    retry_after_s: float | None
+    request_id: str | None
+    is_account: bool = False
+    is_bad_key: bool = False
+    is_content_policy: bool = False
+
+
+def _decide_kind(answer: ErrorAnswer) -> FaultKind:
+    if answer.is_content_policy:
+        return "permanent"
+    if answer.is_account or answer.is_bad_key:
+        return "fatal"
+    if answer.status in _KINDS:
+        return _KINDS[answer.status]
+    return "permanent" if 300 <= answer.status < 500 else "ambiguous"
+
+
+def _advise(answer: ErrorAnswer, kind: FaultKind, party: Party) -> str:
+    if answer.is_content_policy:
+        return " (its content policy)"
+    if answer.is_account or answer.status == 402:
+        return " (no credit or quota left)"
+    if kind == "fatal":
+        return f" (check {party.key_name})" if party.key_name else ""
+    if 300 <= answer.status < 400:
+        return " (it redirects; write the final address)"
+    return ""
+
+
+def _may_be_shown(words: str, answer: ErrorAnswer, party: Party) -> bool:
+    """Whether no key is in the words: a provider that rejects a key shows some of it."""
+    if answer.is_bad_key or answer.status == 401:
+        return False
+    return not any(_quotes(words, secret, _QUOTED_KEY_CHARS) for secret in party.secrets)
+
+
+def read_error_answer(response: httpx2.Response, *, private: tuple[str, ...]) -> ErrorAnswer:
+    """Read an answer that is not 200, without its message if that quotes a private text.
+
+    Otherwise the text of a case could pass for the provider's own words, and pause a judge.
+    """
+    error = _find_error(response)
+    details = [entry for entry in _list_or_empty(error.get("details")) if isinstance(entry, dict)]
+    codes = [code for code in _pick_strings(error, "code", "type", "status") if _CODE.fullmatch(code)]
+    message = _clean_message(error)
+    if any(_quotes(message, text, _QUOTED_CHARS) for text in private):
+        message = ""
+    reasons = [entry["reason"] for entry in details if isinstance(entry.get("reason"), str)]
+    words = " ".join((*codes, message, *reasons))
+    status = response.status_code
+    return ErrorAnswer(
+        status,
+        code=_choose_code(codes, private),
+        message=message,
+        retry_after_s=_read_retry_after_s(response.headers) or _read_retry_info_s(details),
+        request_id=request_id(response.headers),
+        is_account=status in (400, 402, 403, 429) and _is_account(codes, words, details),
+        is_bad_key=status in (400, 401, 403) and bool(_BAD_KEY.search(words)),
+        is_content_policy=status in (400, 403) and bool(_CONTENT_POLICY.search(words)),
+    )
+
+
+def request_id(headers: httpx2.Headers) -> str | None:
+    """The id by which the provider's support finds a request."""
+    found = headers.get("request-id") or headers.get("x-request-id")
+    return found if found and _REQUEST_ID.fullmatch(found) else None
+
+
+def _find_error(response: httpx2.Response) -> dict[str, Any]:
+    """The error object, wherever it is: under `error`, at the top, in a list of one, or a bare sentence."""
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return {}
+    error = body.get("error", body)
+    if isinstance(error, str):
+        return {"code": body.get("code"), "message": error}
+    return error if isinstance(error, dict) else {}
+
+
+def _clean_message(error: dict[str, Any]) -> str:
+    """The message on one line, short, without control characters."""
+    messages = _pick_strings(error, "message", "detail")
+    if not messages:
+        return ""
+    printable = [c if c.isprintable() else " " for c in messages[0][: 2 * _MESSAGE_CHARS]]
+    message = " ".join("".join(printable).split())
+    return message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
+
+
+def _choose_code(codes: list[str], private: tuple[str, ...]) -> str:
+    """The first code that quotes no private text."""
+    for code in codes:
+        if not any(_quotes(code, text, _QUOTED_CODE_CHARS) for text in private):
+            return code
+    return ""
+
+
+def _quotes(words: str, private: str, length: int) -> bool:
+    """Whether `words` contain `length` characters in a row of the private text, or all of it."""
+    text = " ".join(private.split())
+    length = min(length, len(text))
+    return length > 0 and any(words[i : i + length] in text for i in range(len(words) - length + 1))
+
+
+def _is_account(codes: list[str], words: str, details: list[dict[str, Any]]) -> bool:
+    """Whether the account, not the request, is the problem: credit, quota or billing."""
+    if not _ACCOUNT_CODES.isdisjoint(codes) or _ACCOUNT.search(words):
+        return True
+    # Google names the quota. The daily one comes with a delay of seconds that is not worth waiting for; a
+    # 429 that mentions billing, but neither a quota nor a delay, is about the account.
+    quotas: list[str] = []
+    for detail in details:
+        quotas += map(str, _list_or_empty(detail.get("violations")))
+    if any("PerDay" in quota for quota in quotas):
+        return True
+    is_billing = "check your plan and billing" in words and _read_retry_info_s(details) is None
+    return is_billing and not quotas
+
+
+def _read_retry_after_s(headers: httpx2.Headers) -> float | None:
+    """`retry-after-ms`, then `retry-after` in seconds or as a date; nonsense is ignored."""
+    in_ms = _read_amount(headers.get("retry-after-ms"))
+    if in_ms is not None:
+        return in_ms / 1000
+    value = headers.get("retry-after")
+    seconds = _read_amount(value)
+    return seconds if seconds is not None else _seconds_until(value)
+
+
+def _read_retry_info_s(details: list[dict[str, Any]]) -> float | None:
+    for entry in details:
+        if str(entry.get("@type")).endswith("RetryInfo"):
+            delay = _DURATION.fullmatch(str(entry.get("retryDelay")))
+            return float(delay[1]) if delay else None
+    return None
+
+
+def _read_amount(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _seconds_until(date: str | None) -> float | None:
+    try:
+        seconds = parsedate_to_datetime(date or "").timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if seconds > 0 else None
+
+
+def _pick_strings(entry: dict[str, Any], *names: str) -> list[str]:
+    return [entry[name] for name in names if isinstance(entry.get(name), str)]
+
+
+def _list_or_empty(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
