@@ -16,7 +16,7 @@ import httpx2
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from evalq.calling.providers.transport import Pool, TlsPool, call
+from evalq.calling.providers.transport import Pool, TlsPool, current_call
 from evalq.definitions.alert_channels import AlertChannel, name_channels
 from evalq.store.database import Database, Row
 
@@ -52,7 +52,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
     if scheme == "http" and not allow_private:
         raise Undelivered("its address is not https; only a private one may be plain http")
     port = parsed.port or _PORTS[scheme]
-    call.begin(DEADLINE_S)
+    current_call.begin(DEADLINE_S)
     pool = _pool(scheme, host, _address(host, port, allow_private=allow_private), port)
     shown = f"[{host}]" if ":" in host else host
     sent = {"host": shown if parsed.port is None else f"{shown}:{port}", **headers}
@@ -68,7 +68,7 @@ def _exchange(pool: urllib3.HTTPConnectionPool, path: str, body: bytes, headers:
             path,
             body=body,
             headers=headers,
-            timeout=urllib3.Timeout(connect=call.time_left_s(), read=call.time_left_s()),
+            timeout=urllib3.Timeout(connect=current_call.time_left_s(), read=call.time_left_s()),
             retries=False,
             redirect=False,
             assert_same_host=False,

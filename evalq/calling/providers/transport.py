@@ -1,4 +1,4 @@
-"""The one way out of a process: an httpx2 client on urllib3's connections, each call within its deadline."""
+"""The one way out of a process: an httpx2 client over urllib3 connections, each call within its deadline."""
 
 import http.client
 import io
@@ -23,9 +23,27 @@ from urllib3.exceptions import TimeoutError as AnyTimeout
 from evalq.calling.failpoints import failpoint
 from evalq.records import Prompt
 
+MAX_ANSWER_BYTES = 20_000_000
+_CHUNK_BYTES = 65_536
+_CONNECT_S = 10.0
+_DEFAULT_DEADLINE_S = 120.0
+_IDLE_CONNECTIONS = 1024
+"""Per host: more than the slots of any worker, so that none is thrown away and opened again."""
+
+_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+# A long answer is silent for minutes: without these probes a NAT on the way forgets the connection.
+_SOCKET_OPTIONS = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+]
+for _name, _value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5)):
+    if hasattr(socket, _name):  # not on every platform
+        _SOCKET_OPTIONS.append((socket.IPPROTO_TCP, getattr(socket, _name), _value))
+
 
 class OngoingCall(threading.local):
-    """The call this thread is making: when it must be over, and whether anything of it has left."""
+    """The call this thread is making: when it must end, and whether any of it was sent."""
 
     ends_at: float = 0.0
     is_sent: bool = False
@@ -43,11 +61,11 @@ class OngoingCall(threading.local):
         return left
 
 
-call = OngoingCall()
+current_call = OngoingCall()
 
 
 class _TimelyStream(io.RawIOBase):
-    """A socket's stream whose reads end with the call; a socket's own timeout starts anew with every byte."""
+    """A socket's stream whose reads end at the call's deadline; a plain timeout restarts with every byte."""
 
     def __init__(self, sock: socket.socket, stream: io.RawIOBase) -> None:
         self._sock = sock
@@ -57,7 +75,7 @@ class _TimelyStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(call.time_left_s())
+        self._sock.settimeout(current_call.time_left_s())
         return self._stream.readinto(buffer)
 
     def close(self) -> None:
@@ -84,7 +102,7 @@ class _Timely:
         finally:
             self._pieces = None
         self._open()
-        call.is_sent = True
+        current_call.is_sent = True
         self.send(whole)
         failpoint("after_send")
 
@@ -98,7 +116,7 @@ class _Timely:
         connection: Any = self
         if connection.sock is None:
             connection.connect()
-        connection.sock.settimeout(call.time_left_s())
+        connection.sock.settimeout(current_call.time_left_s())
 
 
 class TimelyConnection(_Timely, urllib3.connection.HTTPConnection):
@@ -125,48 +143,27 @@ class TlsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = TimelyTlsConnection
 
 
-MAX_ANSWER_BYTES = 20_000_000
-_CHUNK_BYTES = 65_536
-_CONNECT_S = 10.0
-_DEFAULT_DEADLINE_S = 120.0
-_IDLE_CONNECTIONS = 1024
-"""Per host: more than the slots of any worker, so that no connection is thrown away to be made anew."""
-
-_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-
-# A long answer is silent for minutes: a NAT on the way forgets a connection without these probes.
-_KEEP_ALIVE = [
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    *(
-        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
-        for name, seconds in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5))
-        if hasattr(socket, name)
-    ),
-]
-
-
 class AnswerTooLarge(httpx2.RemoteProtocolError):
-    """More came than any model says; the rest was left unread."""
+    """The answer is longer than any model writes; the rest was left unread."""
 
 
 class NeverConnects(httpx2.ConnectError):
-    """No repetition would help: the certificate is not trusted, or the proxy speaks another protocol."""
+    """No retry would help: the certificate is not trusted, or the proxy speaks another protocol."""
 
 
 class _Route(NamedTuple):
-    """The connections to one host; a request forwarded by a proxy names the whole URL."""
+    """The connections to one host; a request that a proxy forwards contains the whole URL."""
 
     pool: urllib3.HTTPConnectionPool
     is_forwarded: bool
 
 
 class Client(httpx2.Client):
-    """An httpx2 client for the SDKs without what a call to a model never needs.
+    """An httpx2 client for the SDKs, without features that a call to a model never needs.
 
-    No redirect is followed (one SDK would carry its key along), no cookie kept, nothing sent twice. The read
-    timeout of a request bounds the whole call: connecting, sending, waiting and reading. Looking up a name
-    is the system's and keeps its own time.
+    It follows no redirect (one SDK would send its key along), keeps no cookie, sends nothing twice. The read
+    timeout of a request bounds the whole call: connecting, sending, waiting and reading. Only the system's
+    name lookup keeps its own time.
     """
 
     def __init__(self) -> None:
@@ -176,17 +173,17 @@ class Client(httpx2.Client):
 
     def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """One request, one answer read to its end."""
-        call.begin(request.extensions.get("timeout", {}).get("read") or _DEFAULT_DEADLINE_S)
+        current_call.begin(request.extensions.get("timeout", {}).get("read") or _DEFAULT_DEADLINE_S)
         if request.url.userinfo:
             name, password = request.url.username, request.url.password
             request.headers.update(urllib3.make_headers(basic_auth=f"{name}:{password}"))
         try:
             return self._exchange(request)
         except (HTTPError, TimeoutError) as exc:
-            raise _translated(exc, request) from exc
+            raise _translate_error(exc, request) from exc
 
     def forget_connections(self) -> None:
-        """Leave every open connection to whoever else holds it: after a fork, the parent."""
+        """Drop every connection without closing it: after a fork they belong to the parent."""
         self._routes = {}
         self._lock = threading.Lock()
 
@@ -194,16 +191,18 @@ class Client(httpx2.Client):
         route = self._route(request.url)
         answer = route.pool.urlopen(
             request.method,
-            _target(request.url, is_whole=route.is_forwarded),
+            _build_target(request.url, is_whole=route.is_forwarded),
             body=request.read() or None,
             headers={name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw},
-            timeout=urllib3.Timeout(connect=min(_CONNECT_S, call.time_left_s()), read=call.time_left_s()),
+            timeout=urllib3.Timeout(
+                connect=min(_CONNECT_S, current_call.time_left_s()), read=current_call.time_left_s()
+            ),
             retries=False,
             redirect=False,
             assert_same_host=False,
             preload_content=False,
         )
-        body = _read(answer)
+        body = _read_body(answer)
         headers = [item for item in answer.headers.items() if item[0].lower() not in _WIRE_HEADERS]
         return httpx2.Response(answer.status, headers=headers, content=body, request=request)
 
@@ -212,14 +211,14 @@ class Client(httpx2.Client):
         if key not in self._routes:
             with self._lock:
                 if key not in self._routes:
-                    self._routes[key] = self._new_route(url)
+                    self._routes[key] = self._open_route(url)
         return self._routes[key]
 
-    def _new_route(self, url: httpx2.URL) -> _Route:
-        settings: dict[str, Any] = {"maxsize": _IDLE_CONNECTIONS, "socket_options": _KEEP_ALIVE}
+    def _open_route(self, url: httpx2.URL) -> _Route:
+        settings: dict[str, Any] = {"maxsize": _IDLE_CONNECTIONS, "socket_options": _SOCKET_OPTIONS}
         if url.scheme == "https":
             settings["ssl_context"] = self._tls
-        if proxy := _proxy(url):
+        if proxy := _find_proxy(url):
             manager = urllib3.ProxyManager(proxy, proxy_headers=_proxy_headers(proxy), **settings)
             manager.pool_classes_by_scheme = {"http": Pool, "https": TlsPool}
             pool = manager.connection_from_host(url.host, url.port, url.scheme)
@@ -238,18 +237,20 @@ os.register_at_fork(after_in_child=client.forget_connections)
 
 
 def call_headers(prompt: Prompt) -> Mapping[str, str]:
-    """The headers that belong to one call rather than to the judge; every adapter sends them.
+    """The headers of one call, which every adapter sends: the question's key in our journal.
 
-    The journal's key of the question: a provider's log, or the simulator's ledger, can be held against ours.
+    By this key a provider's log, or the simulator's ledger, can be compared with ours.
     """
-    return {"x-evalq-call": prompt.about.call_key} if prompt.about.call_key else {}
+    if not prompt.about.call_key:
+        return {}
+    return {"x-evalq-call": prompt.about.call_key}
 
 
-def _target(url: httpx2.URL, *, is_whole: bool) -> str:
+def _build_target(url: httpx2.URL, *, is_whole: bool) -> str:
     return str(url.copy_with(userinfo=b"")) if is_whole else url.raw_path.decode("ascii")
 
 
-def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+def _read_body(answer: urllib3.BaseHTTPResponse) -> bytes:
     """The decoded body, in bounded steps: a small one can unpack to gigabytes."""
     parts, size = [], 0
     for part in answer.stream(_CHUNK_BYTES, decode_content=True):
@@ -261,21 +262,20 @@ def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
     return b"".join(parts)
 
 
-def _translated(exc: Exception, request: httpx2.Request) -> httpx2.TransportError:
-    """What an SDK expects of httpx2. Before anything was sent, every failure is one of connecting."""
+def _translate_error(exc: Exception, request: httpx2.Request) -> httpx2.TransportError:
+    """The httpx2 error that an SDK expects. Before anything was sent, every failure is one of connecting."""
     inner = next((arg for arg in exc.args if isinstance(arg, Exception)), exc)
     is_timeout = isinstance(exc, AnyTimeout) or isinstance(inner, TimeoutError)
-    if not call.is_sent:
-        return _unconnected(exc, inner, is_timeout=is_timeout)
+    if not current_call.is_sent:
+        return _connect_error(exc, inner, is_timeout=is_timeout)
     if is_timeout:
         return httpx2.ReadTimeout("no answer within the deadline", request=request)
-    is_reset = isinstance(inner, ConnectionResetError) and not isinstance(inner, RemoteDisconnected)
-    return (httpx2.ReadError if is_reset else httpx2.RemoteProtocolError)(
-        type(inner).__name__, request=request
-    )
+    if isinstance(inner, ConnectionResetError) and not isinstance(inner, RemoteDisconnected):
+        return httpx2.ReadError(type(inner).__name__, request=request)
+    return httpx2.RemoteProtocolError(type(inner).__name__, request=request)
 
 
-def _unconnected(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
+def _connect_error(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
     if isinstance(inner, ssl.SSLCertVerificationError):
         return NeverConnects("the server's certificate is not trusted")
     if isinstance(exc, ProxySchemeUnknown):
@@ -285,7 +285,7 @@ def _unconnected(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx
     return httpx2.ConnectError(type(exc).__name__)
 
 
-def _proxy(url: httpx2.URL) -> str | None:
+def _find_proxy(url: httpx2.URL) -> str | None:
     """The proxy the environment names for a URL, as httpx reads it."""
     proxies = getproxies()
     found = proxies.get(url.scheme) or proxies.get("all")
