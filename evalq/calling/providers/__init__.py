@@ -1,4 +1,4 @@
-"""Adapters to everything that can sit as a judge; each is imported only when it is used."""
+"""Adapters to everything that can be a judge; each is imported only when it is used."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -34,4 +34,5 @@ PROVIDERS = tuple(_ADAPTERS)
 def connect(judge: "JudgeConfig", environ: Mapping[str, str]) -> Adapter:
     """The adapter of a judge; keys are read from `environ`."""
     module, name = _ADAPTERS[judge.provider].split(":")
-    return cast(Adapter, getattr(import_module(module), name)(judge, environ))
+    make_adapter = getattr(import_module(module), name)
+    return cast(Adapter, make_adapter(judge, environ))

@@ -52,7 +52,7 @@ class AnthropicAdapter:
 
         refuse_streaming(judge)
         key = read_key(judge, environ)
-        # At DEBUG the SDK logs the prompt, whoever asked for it.
+        # At DEBUG the SDK logs the prompt.
         logging.getLogger("anthropic").setLevel(logging.INFO)
         self._judge = judge
         self._party = Party("anthropic", judge.key_name, (key,) if key else ())
@@ -81,14 +81,14 @@ class AnthropicAdapter:
 
 
 def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
-    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    """The completion in an answer of 200; ValueError, TypeError or KeyError if there is none."""
     body = read_object(response.content)
     content = read_list(body, "content")
     text, calls = join_text(content), read_tool_calls(content)
     return Completion(
-        state_with_tools(_state(text, body), calls),
+        state_with_tools(_decide_state(text, body), calls),
         text_or_json(text, content),
-        _usage(storable_usage(body.get("usage"))),
+        _read_usage(storable_usage(body.get("usage"))),
         latency_ms,
         model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
@@ -97,7 +97,7 @@ def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
     )
 
 
-def _state(text: str | None, body: dict[str, Any]) -> CompletionState:
+def _decide_state(text: str | None, body: dict[str, Any]) -> CompletionState:
     """A refusal before the first word comes from a filter and has a category: the prompt was blocked."""
     finish = body.get("stop_reason")
     if finish == "refusal" and not text and dict_or_empty(body.get("stop_details")).get("category"):
@@ -105,7 +105,7 @@ def _state(text: str | None, body: dict[str, Any]) -> CompletionState:
     return state_of(text, finish, _STATES)
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _read_usage(usage: dict[str, Any]) -> Usage:
     """The input is three disjoint sums; the output includes the thinking."""
     cached = read_tokens(usage, "cache_read_input_tokens")
     return Usage(

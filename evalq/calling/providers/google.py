@@ -61,7 +61,7 @@ class GoogleAdapter:
     def complete(self, prompt: Prompt) -> Completion:
         """One candidate."""
         with FaultsOf(self._party, prompt):
-            config = _config(google_config(self._judge, prompt), call_headers(prompt))
+            config = _build_config(google_config(self._judge, prompt), call_headers(prompt))
             started = time.perf_counter()
             response = self._client.models.generate_content(
                 model=self._judge.model, contents=google_contents(prompt), config=config
@@ -72,7 +72,7 @@ class GoogleAdapter:
 
     def _check_params(self) -> None:
         try:
-            _config(google_config(self._judge, Prompt("", "", 1, CaseContext("", ""))), {})
+            _build_config(google_config(self._judge, Prompt("", "", 1, CaseContext("", ""))), {})
         except ValidationError as exc:
             names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
             message = f"{self._judge.name} has params that Google's SDK does not take: {names}"
@@ -81,7 +81,7 @@ class GoogleAdapter:
 
 @lru_cache(maxsize=64)
 def _sdk_client(key: str | None, base_url: str, timeout_ms: int) -> "genai.Client":
-    """One for all: it reads the system's certificates, though it has no use for them here."""
+    """Shared by judges: making one reads the system's certificates, although they are not used here."""
     from google import genai
     from google.genai import types
 
@@ -94,30 +94,28 @@ def _sdk_client(key: str | None, base_url: str, timeout_ms: int) -> "genai.Clien
     return genai.Client(api_key=key, vertexai=False, http_options=options)
 
 
-def _config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateContentConfig":
-    """Nothing behind our back: a continuation or a function call of the SDK's would be another paid call."""
+def _build_config(fields: dict[str, Any], headers: Mapping[str, str]) -> "GenerateContentConfig":
+    """The SDK's config, without automatic continuations and function calls, which would be paid for."""
     from google.genai import types
 
-    return types.GenerateContentConfig(
-        **{
-            "automatic_continuation": False,
-            "automatic_function_calling": {"disable": True},
-            **({"http_options": {"headers": dict(headers)}} if headers else {}),
-            **fields,
-            "should_return_http_response": True,
-        }
-    )
+    config: dict[str, Any] = {
+        "automatic_continuation": False,
+        "automatic_function_calling": {"disable": True},
+    }
+    if headers:
+        config["http_options"] = {"headers": dict(headers)}
+    return types.GenerateContentConfig(**config | fields | {"should_return_http_response": True})
 
 
 def read_candidates(reply: str, latency_ms: int) -> Completion:
-    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    """The completion in an answer of 200; ValueError, TypeError or KeyError if there is none."""
     body = read_object(reply)
-    state, text = _answer(body)
-    calls = read_tool_calls(_parts(body))
+    state, text = _read_answer(body)
+    calls = read_tool_calls(_first_parts(body))
     return Completion(
         state_with_tools(state, calls),
         text,
-        _usage(storable_usage(body.get("usageMetadata"))),
+        _read_usage(storable_usage(body.get("usageMetadata"))),
         latency_ms,
         model=printable_or_none(body.get("modelVersion")),
         request_id=printable_or_none(body.get("responseId")),
@@ -125,28 +123,31 @@ def read_candidates(reply: str, latency_ms: int) -> Completion:
     )
 
 
-def _parts(body: dict[str, Any]) -> object:
+def _first_parts(body: dict[str, Any]) -> object:
     """The parts of the first candidate, if it has any."""
     candidates = body.get("candidates")
-    first = dict_or_empty(candidates[0]) if isinstance(candidates, list) and candidates else {}
-    return dict_or_empty(first.get("content")).get("parts")
+    if not isinstance(candidates, list) or not candidates:
+        return None
+    content = dict_or_empty(candidates[0]).get("content")
+    return dict_or_empty(content).get("parts")
 
 
-def _answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
+def _read_answer(body: dict[str, Any]) -> tuple[CompletionState, str]:
     if dict_or_empty(body.get("promptFeedback")).get("blockReason"):
         return "blocked", ""
-    # An empty list is left out on the wire: the account is what tells silence from another's reply.
-    candidates = read_list({"candidates": []} | body if "usageMetadata" in body else body, "candidates")
+    if "candidates" not in body and "usageMetadata" in body:
+        return "empty", ""  # an empty list is left out on the wire; the usage shows that this is a reply
+    candidates = read_list(body, "candidates")
     if not candidates:
         return "empty", ""
-    parts = _parts(body)
+    parts = _first_parts(body)
     text = join_text(parts, skip="thought")
     return state_of(text, dict_or_empty(candidates[0]).get("finishReason"), _STATES), text_or_json(
         text, parts
     )
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _read_usage(usage: dict[str, Any]) -> Usage:
     """Thoughts are billed as output beside the candidates; what a tool read is input."""
     thinking = read_tokens(usage, "thoughtsTokenCount")
     return Usage(

@@ -1,4 +1,4 @@
-"""A program as a judge: one JSON object on its standard input, one on its standard output."""
+"""A program or a Python function as a judge."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from evalq.calling.providers.reply_fields import read_tool_calls
+from evalq.calling.providers.reply_fields import elapsed_ms, read_tool_calls
 from evalq.definitions.judge import CommandJudge, PythonJudge
 from evalq.errors import ProviderFault
 from evalq.records import Completion, CompletionState, Prompt, ToolCall
@@ -18,20 +18,21 @@ _MAX_OUTPUT_BYTES = 5_000_000
 
 
 class CommandAdapter:
-    """Starts the program once per call; it answers `{"answer": "…"}`, with `tool_calls` if it made any."""
+    """Starts the program once per call, with one JSON object on its standard input and one on its output.
+
+    It answers `{"answer": "…"}`, with `tool_calls` if it made any.
+    """
 
     def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
         self._judge = judge
-        # The program is the user's, but it has no business with evalq's database or broker.
+        # The program is the user's own, but must not reach evalq's database or broker.
         self._environ = {name: value for name, value in environ.items() if not name.startswith("EVALQ_")}
 
     def complete(self, prompt: Prompt) -> Completion:
         """Run the program on one question."""
         started = time.perf_counter()
-        output = self._run(_request(prompt))
-        return _completion(
-            output, latency_ms=round((time.perf_counter() - started) * 1000), model=self._judge.model
-        )
+        output = self._run(_build_input(prompt))
+        return _read_output(output, latency_ms=elapsed_ms(started), model=self._judge.model)
 
     def _run(self, request: bytes) -> bytes:
         try:
@@ -56,7 +57,7 @@ class CommandAdapter:
         return output[:_MAX_OUTPUT_BYTES]
 
 
-def _request(prompt: Prompt) -> bytes:
+def _build_input(prompt: Prompt) -> bytes:
     about = prompt.about
     return json.dumps(
         {
@@ -73,58 +74,56 @@ def _request(prompt: Prompt) -> bytes:
     ).encode()
 
 
-def _completion(output: bytes, *, latency_ms: int, model: str) -> Completion:
+def _read_output(output: bytes, *, latency_ms: int, model: str) -> Completion:
     text = output.decode("utf-8", "replace")
     try:
         reply = json.loads(text)
         answer, calls = reply["answer"], read_tool_calls(reply.get("tool_calls"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Completion("malformed", text, latency_ms=latency_ms, model=model)
-    if answer is None:
-        answer = ""
-    if not isinstance(answer, str):
-        answer = json.dumps(answer, ensure_ascii=False)
-    state: CompletionState = "answered" if answer.strip() or calls else "empty"
-    return Completion(state, answer, latency_ms=latency_ms, model=model, tool_calls=calls)
+    return _make_completion(_text_or_json(answer), calls, latency_ms=latency_ms, model=model)
 
 
 class PythonAdapter:
     """Calls the function in this process."""
 
     def __init__(self, judge: PythonJudge, environ: Mapping[str, str]) -> None:
-        del environ  # a function of the user's reads its own environment
-        self._function = _load(judge.callable)
+        del environ  # the user's function reads its own environment
+        self._function = _import_function(judge.callable)
         self._name = judge.callable
 
     def complete(self, prompt: Prompt) -> Completion:
         """The function's return value: text as it is, anything else as JSON, None as no answer.
 
-        A mapping of `answer` and `tool_calls` alone is both.
+        A dict of exactly `answer` and `tool_calls` is split into both.
         """
         started = time.perf_counter()
         try:
-            value, calls = _apart(self._function(dict(prompt.about.inputs)))
-            text = _text(value)
-        except (Exception, SystemExit) as exc:  # a function that ends its program must not end a worker
+            value, calls = _split_answer(self._function(dict(prompt.about.inputs)))
+            text = _text_or_json(value)
+        except (Exception, SystemExit) as exc:  # a function that calls exit() must not end a worker
             raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
-        latency_ms = round((time.perf_counter() - started) * 1000)
-        state: CompletionState = "answered" if text.strip() or calls else "empty"
-        return Completion(state, text, latency_ms=latency_ms, model=self._name, tool_calls=calls)
+        return _make_completion(text, calls, latency_ms=elapsed_ms(started), model=self._name)
 
 
-def _apart(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
+def _split_answer(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
     if isinstance(value, dict) and set(value) == {"answer", "tool_calls"}:
         return value["answer"], read_tool_calls(value["tool_calls"])
     return value, ()
 
 
-def _text(value: Any) -> str:
-    if value is None:  # forgotten, perhaps: never the word "null", which would be marked as an answer
+def _text_or_json(value: Any) -> str:
+    if value is None:  # no answer: the word "null" would be graded as one
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _load(name: str) -> Callable[[dict[str, Any]], Any]:
+def _make_completion(text: str, calls: tuple[ToolCall, ...], *, latency_ms: int, model: str) -> Completion:
+    state: CompletionState = "answered" if text.strip() or calls else "empty"
+    return Completion(state, text, latency_ms=latency_ms, model=model, tool_calls=calls)
+
+
+def _import_function(name: str) -> Callable[[dict[str, Any]], Any]:
     module, function = name.split(":")
     try:
         found = getattr(import_module(module), function)

@@ -69,15 +69,15 @@ class OpenAIAdapter:
 
 
 def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: bool) -> Completion:
-    """The completion in an answer of 200; a Value-, Type- or KeyError if there is none."""
+    """The completion in an answer of 200; ValueError, TypeError or KeyError if there is none."""
     body = read_object(response.content)
     choices = read_list(body, "choices")
-    calls = read_tool_calls(_message(choices).get("tool_calls"))
-    state, text = _answer(choices)
+    calls = read_tool_calls(_first_message(choices).get("tool_calls"))
+    state, text = _read_answer(choices)
     return Completion(
         state_with_tools(state, calls),
         text,
-        _usage(storable_usage(body.get("usage")), is_additive=is_additive),
+        _read_usage(storable_usage(body.get("usage")), is_additive=is_additive),
         latency_ms,
         model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
@@ -86,15 +86,17 @@ def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: boo
     )
 
 
-def _message(choices: list[Any]) -> dict[str, Any]:
-    return dict_or_empty(dict_or_empty(choices[0]).get("message")) if choices else {}
+def _first_message(choices: list[Any]) -> dict[str, Any]:
+    if not choices:
+        return {}
+    return dict_or_empty(dict_or_empty(choices[0]).get("message"))
 
 
-def _answer(choices: list[Any]) -> tuple[CompletionState, str]:
+def _read_answer(choices: list[Any]) -> tuple[CompletionState, str]:
     if not choices:
         return "empty", ""
     choice = dict_or_empty(choices[0])
-    message = _message(choices)
+    message = _first_message(choices)
     if message.get("tool_calls"):
         message = {"content": None, **message}  # some servers leave it out then
     if "content" not in message and not message.get("refusal"):
@@ -105,13 +107,15 @@ def _answer(choices: list[Any]) -> tuple[CompletionState, str]:
     return state_of(text, choice.get("finish_reason"), _STATES), text_or_json(text, message["content"])
 
 
-def _usage(usage: dict[str, Any], *, is_additive: bool) -> Usage:
-    """Reasoning is among the completion tokens, at xAI beside them; where there is a total, it decides."""
+def _read_usage(usage: dict[str, Any], *, is_additive: bool) -> Usage:
+    """Reasoning is among the completion tokens, at xAI beside them; if there is a total, it decides."""
     prompt, output = read_tokens(usage, "prompt_tokens"), read_tokens(usage, "completion_tokens")
     thinking = read_tokens(usage, "completion_tokens_details", "reasoning_tokens")
-    if is_additive:
-        total = read_tokens(usage, "total_tokens")
-        output = max(output, total - prompt) if total else output + thinking
+    total = read_tokens(usage, "total_tokens")
+    if is_additive and total:
+        output = max(output, total - prompt)
+    elif is_additive:
+        output += thinking
     return Usage(
         prompt,
         output,
