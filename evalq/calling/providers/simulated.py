@@ -1,4 +1,4 @@
-"""Simulated judges: deterministic stand-ins that are right or wrong by design, in the task's real format."""
+"""Simulated judges: deterministic stand-ins, right or wrong by design, in the task's real format."""
 
 import hashlib
 import json
@@ -20,156 +20,7 @@ _OPENINGS = (
     "There is a conflict here",
     "One source contradicts the other",
 )
-
-
-def right_answer(about: CaseContext, rng: Random) -> str:
-    """The expected answer in the task's form."""
-    if about.answer_form == "findings":
-        return _json([_true_finding(about, rng)] if about.is_positive else [])
-    if about.answer_form == "ranking":
-        relevant = [str(item) for item in about.expected.get("relevant", [])]
-        return _json([*relevant[:1], *_other_ids(rng), *relevant[1:]])
-    if about.answer_form == "decision":
-        return _decision(about, rng, is_right=True)
-    return _expected_text(about)
-
-
-def wrong_answer(about: CaseContext, rng: Random) -> str:
-    """A plausible wrong answer in the task's form."""
-    if about.answer_form == "findings":
-        misses = about.is_positive and rng.random() < 0.6
-        return _json([] if misses else [_false_finding(about, rng)])
-    if about.answer_form == "ranking":
-        return _json(_other_ids(rng))
-    if about.answer_form == "decision":
-        return _decision(about, rng, is_right=False)
-    return "none of these" if _expected_text(about) != "none of these" else "something else"
-
-
-def _true_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
-    quotes = about.expected.get("quotes") or [
-        {"source": "?", "quote": str(phrase)} for phrase in about.expected.get("any_of", [])
-    ]
-    why = str(about.expected.get("why", ""))
-    return {
-        "contradiction": f"{rng.choice(_OPENINGS)}: {why}" if why else rng.choice(_OPENINGS),
-        "quotes": quotes,
-    }
-
-
-def _false_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
-    """Quotes that stand in the sources but contradict nothing: their opening words."""
-    sources = str(about.inputs.get("sources", ""))
-    sections = _SECTION.split(sources)[1:]
-    quotes = [
-        {"source": label, "quote": text.strip().splitlines()[0][:24]}
-        for label, text in zip(sections[::2], sections[1::2], strict=True)
-        if text.strip()
-    ]
-    return {"contradiction": f"{rng.choice(_OPENINGS)} about what they describe.", "quotes": quotes}
-
-
-def _decision(about: CaseContext, rng: Random, *, is_right: bool) -> str:
-    """One of the choices, each written as `KEY=choice`, that is expected, or one that is not."""
-    wanted = about.expected.get("decision", [])
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
-    fitting = [choice for choice in about.choices if (choice.partition("=")[2] in names) == is_right]
-    return f"{rng.choice(fitting or about.choices)} REASON=simulated"
-
-
-def _other_ids(rng: Random) -> list[str]:
-    return [f"other-{rng.randrange(1000):03d}" for _ in range(5)]
-
-
-def _expected_text(about: CaseContext) -> str:
-    if "answer" in about.expected:
-        return str(about.expected["answer"])
-    return next((str(phrase) for phrase in about.expected.get("any_of", [])), "")
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 _REASON = "simulated"
-
-
-def grader_reply(about: CaseContext, *, is_right: bool, is_structured: bool = False, aloud: str = "") -> str:
-    """The mark when right, the opposite when wrong: as a JSON object, or on a last line of its own.
-
-    `aloud` is what the grader says first; in an object that is its reason.
-    """
-    key, value = _MARKS.get(about.reply_form, _verdict)(about, is_right)
-    if is_structured:
-        return json.dumps({"reason": aloud or _REASON, key: value}, ensure_ascii=False)
-    return f"{aloud}\n{_line(key, value)}" if aloud else _line(key, value)
-
-
-def _line(key: str, value: Any) -> str:
-    if key == "verdict":
-        return str(value)
-    if key == "scores":
-        return json.dumps({"reason": _REASON, key: value}, ensure_ascii=False)
-    return f"{key.upper()}={value} REASON={_REASON}"
-
-
-def _verdict(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    return "verdict", "VALID" if _is_true(about, about.graded_text) == is_right else "INVALID"
-
-
-def _score(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    return "score", _one_score(about, "", is_good=_is_true(about, about.graded_text) == is_right)
-
-
-def _scores(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    is_good = _is_true(about, about.graded_text) == is_right
-    return "scores", {name: _one_score(about, name, is_good=is_good) for name in about.choices}
-
-
-def _category(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    """The first of the choices is the best one, the last the worst."""
-    return "category", about.choices[0 if _is_true(about, about.graded_text) == is_right else -1]
-
-
-def _boolean(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    return "answer", "YES" if _is_true(about, about.graded_text) == is_right else "NO"
-
-
-def _preference(about: CaseContext, is_right: bool) -> tuple[str, Any]:
-    """The one answer of two that is true; one that is wrong takes the other, or the first of two equals."""
-    first, second = (_is_true(about, text) for text in about.choices)
-    truth = "TIE" if first == second else "A" if first else "B"
-    return "winner", truth if is_right else {"TIE": "A", "A": "B", "B": "A"}[truth]
-
-
-_MARKS: Mapping[ReplyForm, Callable[[CaseContext, bool], tuple[str, Any]]] = {
-    "verdict": _verdict,
-    "score": _score,
-    "criteria": _scores,
-    "category": _category,
-    "boolean": _boolean,
-    "preference": _preference,
-}
-
-
-def _one_score(about: CaseContext, name: str, *, is_good: bool) -> int:
-    """The end of the scale or the score next to it; by the case, so that the same answer scores the same."""
-    low, high = about.scale
-    step = int(high - low > 2 and Random(f"{about.case_id}/{name}").random() < 0.5)  # noqa: S311 - no secret
-    return high - step if is_good else low + step
-
-
-def _is_true(about: CaseContext, text: str) -> bool:
-    """Whether a text holds one of the expected phrases, plainly or as JSON has it."""
-    wanted = [str(phrase) for phrase in about.expected.get("any_of", [])]
-    phrases = wanted or [str(about.expected.get("answer", ""))]
-    return any(phrase and (phrase in text or _escaped(phrase) in text) for phrase in phrases)
-
-
-def _escaped(phrase: str) -> str:
-    return json.dumps(phrase, ensure_ascii=False)[1:-1]
-
-
 _NORMAL = NormalDist()
 _SLOW_FACTOR = 5
 
@@ -190,7 +41,7 @@ class SimulatedAdapter:
         if trouble == "error":
             raise ProviderFault("transient", "simulated overload")
         state, text = self._answer(prompt, trouble)
-        return Completion(state, text, _usage(prompt, text), latency_ms, model=self._judge.model)
+        return Completion(state, text, _count_usage(prompt, text), latency_ms, model=self._judge.model)
 
     def _rng(self, about: CaseContext, what: str) -> Random:
         key = f"{about.seed}/{self._judge.name}/{about.case_id}/{about.sample}/{about.graded_text}/{what}"
@@ -259,8 +110,154 @@ def seeded(key: str) -> Random:
     return Random(hashlib.sha256(key.encode()).digest())  # noqa: S311 - a simulation, not a secret
 
 
-def _usage(prompt: Prompt, text: str) -> Usage:
+def _count_usage(prompt: Prompt, text: str) -> Usage:
     """About four characters a token, a few tokens for the envelope."""
     tokens_in = (len(prompt.system) + len(prompt.user)) // 4 + 8
     tokens_out = min(len(text) // 4 + (4 if text else 0), prompt.max_tokens)
     return Usage(tokens_in, tokens_out, raw={"input_tokens": tokens_in, "output_tokens": tokens_out})
+
+
+def right_answer(about: CaseContext, rng: Random) -> str:
+    """The expected answer in the task's form."""
+    if about.answer_form == "findings":
+        return _to_json([_make_true_finding(about, rng)] if about.is_positive else [])
+    if about.answer_form == "ranking":
+        relevant = [str(item) for item in about.expected.get("relevant", [])]
+        return _to_json([*relevant[:1], *_make_other_ids(rng), *relevant[1:]])
+    if about.answer_form == "decision":
+        return _make_decision(about, rng, is_right=True)
+    return _expected_text(about)
+
+
+def wrong_answer(about: CaseContext, rng: Random) -> str:
+    """A plausible wrong answer in the task's form."""
+    if about.answer_form == "findings":
+        misses = about.is_positive and rng.random() < 0.6
+        return _to_json([] if misses else [_make_false_finding(about, rng)])
+    if about.answer_form == "ranking":
+        return _to_json(_make_other_ids(rng))
+    if about.answer_form == "decision":
+        return _make_decision(about, rng, is_right=False)
+    return "none of these" if _expected_text(about) != "none of these" else "something else"
+
+
+def _make_true_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
+    quotes = about.expected.get("quotes")
+    if not quotes:
+        quotes = [{"source": "?", "quote": str(phrase)} for phrase in about.expected.get("any_of", [])]
+    contradiction = rng.choice(_OPENINGS)
+    if why := str(about.expected.get("why", "")):
+        contradiction += f": {why}"
+    return {"contradiction": contradiction, "quotes": quotes}
+
+
+def _make_false_finding(about: CaseContext, rng: Random) -> dict[str, Any]:
+    """Quotes of the sources' opening words, which contradict nothing."""
+    sections = _SECTION.split(str(about.inputs.get("sources", "")))[1:]
+    quotes = []
+    for label, text in zip(sections[::2], sections[1::2], strict=True):
+        if text.strip():
+            quotes.append({"source": label, "quote": text.strip().splitlines()[0][:24]})
+    return {"contradiction": f"{rng.choice(_OPENINGS)} about what they describe.", "quotes": quotes}
+
+
+def _make_decision(about: CaseContext, rng: Random, *, is_right: bool) -> str:
+    """One of the choices, each written as `KEY=choice`: an expected one, or another."""
+    wanted = about.expected.get("decision", [])
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    fitting = [choice for choice in about.choices if (choice.partition("=")[2] in names) == is_right]
+    return f"{rng.choice(fitting or about.choices)} REASON=simulated"
+
+
+def _make_other_ids(rng: Random) -> list[str]:
+    return [f"other-{rng.randrange(1000):03d}" for _ in range(5)]
+
+
+def _expected_text(about: CaseContext) -> str:
+    if "answer" in about.expected:
+        return str(about.expected["answer"])
+    return next((str(phrase) for phrase in about.expected.get("any_of", [])), "")
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def grader_reply(about: CaseContext, *, is_right: bool, is_structured: bool = False, aloud: str = "") -> str:
+    """The mark when right, the opposite when wrong: as a JSON object, or on a last line of its own.
+
+    `aloud` is what the grader says first; in an object that is its reason.
+    """
+    key, value = _MARKS.get(about.reply_form, _mark_verdict)(about, is_right)
+    if is_structured:
+        return json.dumps({"reason": aloud or _REASON, key: value}, ensure_ascii=False)
+    return f"{aloud}\n{_format_mark(key, value)}" if aloud else _format_mark(key, value)
+
+
+def _format_mark(key: str, value: Any) -> str:
+    if key == "verdict":
+        return str(value)
+    if key == "scores":
+        return json.dumps({"reason": _REASON, key: value}, ensure_ascii=False)
+    return f"{key.upper()}={value} REASON={_REASON}"
+
+
+def _mark_verdict(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    return "verdict", "VALID" if _is_true(about, about.graded_text) == is_right else "INVALID"
+
+
+def _mark_score(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    return "score", _one_score(about, "", is_good=_is_true(about, about.graded_text) == is_right)
+
+
+def _mark_criteria(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    is_good = _is_true(about, about.graded_text) == is_right
+    return "scores", {name: _one_score(about, name, is_good=is_good) for name in about.choices}
+
+
+def _mark_category(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    """The first of the choices is the best one, the last the worst."""
+    return "category", about.choices[0 if _is_true(about, about.graded_text) == is_right else -1]
+
+
+def _mark_boolean(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    return "answer", "YES" if _is_true(about, about.graded_text) == is_right else "NO"
+
+
+def _mark_preference(about: CaseContext, is_right: bool) -> tuple[str, Any]:
+    """The true answer of two; a wrong grader takes the other, or the first of two equals."""
+    first, second = (_is_true(about, text) for text in about.choices)
+    truth = "TIE"
+    if first != second:
+        truth = "A" if first else "B"
+    if is_right:
+        return "winner", truth
+    return "winner", {"TIE": "A", "A": "B", "B": "A"}[truth]
+
+
+_MARKS: Mapping[ReplyForm, Callable[[CaseContext, bool], tuple[str, Any]]] = {
+    "verdict": _mark_verdict,
+    "score": _mark_score,
+    "criteria": _mark_criteria,
+    "category": _mark_category,
+    "boolean": _mark_boolean,
+    "preference": _mark_preference,
+}
+
+
+def _one_score(about: CaseContext, name: str, *, is_good: bool) -> int:
+    """The end of the scale or the score next to it; by the case, so that the same answer scores the same."""
+    low, high = about.scale
+    step = int(high - low > 2 and Random(f"{about.case_id}/{name}").random() < 0.5)  # noqa: S311 - no secret
+    return high - step if is_good else low + step
+
+
+def _is_true(about: CaseContext, text: str) -> bool:
+    """Whether a text holds one of the expected phrases, plainly or escaped as in JSON."""
+    wanted = [str(phrase) for phrase in about.expected.get("any_of", [])]
+    phrases = wanted or [str(about.expected.get("answer", ""))]
+    return any(phrase and (phrase in text or _escape(phrase) in text) for phrase in phrases)
+
+
+def _escape(phrase: str) -> str:
+    return json.dumps(phrase, ensure_ascii=False)[1:-1]
