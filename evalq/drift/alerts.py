@@ -68,7 +68,7 @@ def _exchange(pool: urllib3.HTTPConnectionPool, path: str, body: bytes, headers:
             path,
             body=body,
             headers=headers,
-            timeout=urllib3.Timeout(connect=current_call.time_left_s(), read=call.time_left_s()),
+            timeout=urllib3.Timeout(connect=current_call.time_left_s(), read=current_call.time_left_s()),
             retries=False,
             redirect=False,
             assert_same_host=False,
