@@ -64,9 +64,9 @@ def problems(path: Path, root: Path) -> Sequence[Problem]:
         located = load_file(path)
         match shape_of(located.value):
             case "library":
-                return shared_problems(located)
+                return tuple(shared_problems(located))
             case "report":
-                return report_problems(located)
+                return tuple(report_problems(located))
             case "thresholds":
                 read_shared_thresholds(located)
             case shape if shape in RUNNABLE:
