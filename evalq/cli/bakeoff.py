@@ -110,6 +110,7 @@ def bake_off(
     type=click.Choice(["llm_judge", "strict_substring"]),
     default="strict_substring",
     show_default=True,
+    help="How answers are graded.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another draw of answers.")
 @options.max_cost

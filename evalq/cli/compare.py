@@ -10,6 +10,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
+from evalq.reports.text import NOTHING, latency, money, one_line, percent, points, span
 
 if TYPE_CHECKING:
     from evalq.bakeoff.runs import NamedRun
@@ -116,8 +117,6 @@ def compare(context: Context, before: str, after: str, margin: float, as_json: b
 
 
 def _print_change(change: "Change") -> None:
-    from evalq.reports.text import one_line
-
     print_table(("", "A", "B", "B − A"), list(_list_numbers(change)))
     for title, cases in _list_cases(change):
         if cases:
@@ -129,8 +128,6 @@ def _print_change(change: "Change") -> None:
 
 
 def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
-    from evalq.reports.text import NOTHING, latency, points
-
     a, b, found, waits = change.a, change.b, change.found, change.latency
     spread = f"[{points(found.low, found.n)}, {points(found.high, found.n)}]"
     yield "run", f"{a.result.run_id}", f"{b.result.run_id}", ""
@@ -149,22 +146,16 @@ def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
 
 
 def _format_rate(side: "Side") -> str:
-    from evalq.reports.text import percent, span
-
     run = side.result
     ends = span(run.ci_low, run.ci_high, run.n_graded)
     return f"{percent(run.accuracy, run.n_graded)} {ends} n={run.n_graded}"
 
 
 def _format_usd(side: "Side") -> str:
-    from evalq.reports.text import NOTHING, money
-
     return NOTHING if side.usd_per_case is None else money(side.usd_per_case, places=4)
 
 
 def _format_usd_change(change: "Change") -> str:
-    from evalq.reports.text import NOTHING
-
     before, after = change.a.usd_per_case, change.b.usd_per_case
     return f"{(after - before) / before:+.0%}" if before and after is not None else NOTHING
 
@@ -180,8 +171,6 @@ def _list_cases(change: "Change") -> Iterator[tuple[str, Sequence[str]]]:
 
 def _describe_verdict(change: "Change") -> str:
     """The conclusion in one line."""
-    from evalq.reports.text import points
-
     n, margin = change.found.n, points(change.margin, 1).removeprefix("+")
     if change.verdict == "regression":
         return f"regression: B is worse than A on {n} shared cases"

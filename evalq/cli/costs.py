@@ -63,7 +63,6 @@ def _cost_document(row: "Row") -> dict[str, Any]:
 
 
 def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
-
     names = ("day", "provider", "judge", "purpose", "calls", "unknown")
     cells = [[*(str(row[name]) for name in names), f"{Decimal(row['cost_usd']):.4f}"] for row in rows]
     print_table(("day (UTC)", "provider", "judge", "purpose", "calls", "unknown", "$"), cells)
@@ -88,7 +87,6 @@ def limits(context: Context, as_json: bool) -> int:
 
 
 def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
-
     cells = [
         (
             gate["gate"],

@@ -9,6 +9,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import count, note, print_json, suggest
+from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
     from evalq.bakeoff.fsck.checks import Inconsistency
@@ -93,12 +94,10 @@ def _document(lines: Sequence[_Line], n_bakeoffs: int) -> dict[str, Any]:
 
 
 def _print(lines: Sequence[_Line], n_bakeoffs: int, step: str) -> None:
-    from evalq.reports.text import one_line
-
     for line in lines:
         click.echo(one_line(_format_line(line)))
     note(_summarise(lines, n_bakeoffs))
-    suggest(f"{step}")
+    suggest(step)
 
 
 def _format_line(line: _Line) -> str:

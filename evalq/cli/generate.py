@@ -12,6 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
@@ -117,10 +118,9 @@ def _generate(context: Context, wanted: "DraftOptions", run: RunOptions, *, yes:
 def _announce(brief: "DraftPlan", plan: "Plan", cap_usd: Decimal) -> None:
     strata = len({question.stratum.name for question in brief.questions})
     costs = f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
-    click.echo(
+    note(
         f"{brief.task.name}: {brief.order.n} drafts in {strata} strata, {plan.n_jobs} calls to "
-        f"{plan.judges[0].name}, {costs}",
-        err=True,
+        f"{plan.judges[0].name}, {costs}"
     )
 
 
@@ -133,7 +133,6 @@ def _may_spend(plan: "Plan", *, yes: bool) -> bool:
 
 def _show(drafted: "Drafted", *, as_json: bool) -> None:
     from evalq.bakeoff.plan import accept_command
-    from evalq.reports.text import one_line
 
     n_cases = len(drafted.drafts.cases)
     command = f"evalq inspect {drafted.replies.bakeoff_id} --show-failures"

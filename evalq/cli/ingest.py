@@ -12,6 +12,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest, warn
 from evalq.errors import InputError, Problem
+from evalq.reports.text import clean, one_line, percent, span
 
 if TYPE_CHECKING:
     from evalq.bakeoff.probes import ModelQuery, QueryReplies
@@ -147,8 +148,6 @@ def _find_names(context: Context, query: "ModelQuery", run: RunOptions) -> "Quer
 
 def _print(ingested: "Ingested") -> None:
     """Print the diff and the counts to stdout, everything else to stderr."""
-    from evalq.reports.text import clean, one_line
-
     click.echo(clean(ingested.diff), nl=False)
     if ingested.diff:
         click.echo()
@@ -180,8 +179,6 @@ def _describe_columns(ingested: "Ingested") -> str:
 
 
 def _describe_recall(ingested: "Ingested") -> str:
-    from evalq.reports.text import percent, span
-
     found = ingested.recall.overall_recall
     right = ingested.recall.overall_precision
     return (
@@ -230,7 +227,6 @@ def _list_next_commands(source: "IngestSource", ingested: "Ingested", *, written
 def _show_recall(*, as_json: bool) -> int:
     """Print how many of the marked values in the shipped set the detectors find, by kind."""
     from evalq.cases.scrub.report import load_marked, measure_recall
-    from evalq.reports.text import percent, span
 
     found = measure_recall(load_marked()).document()
     if as_json:
@@ -246,10 +242,9 @@ def _show_recall(*, as_json: bool) -> int:
     print_table(("kind", "recall", "found", "95% ci", "precision", "right", "95% ci"), rows)
     for one in found["missed"]:
         note(f"missed: {one['kind']} {one['value']!r}")
-    click.echo(
+    note(
         f"{found['texts']} invented texts, {found['harmless']} of them harmless, false alarms in "
-        f"{found['false_alarms']}; names of persons need --names-by and are not measured here",
-        err=True,
+        f"{found['false_alarms']}; names of persons need --names-by and are not measured here"
     )
     suggest("evalq ingest FILE --task TASK --dry-run")
     return 0

@@ -10,6 +10,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import count, note, print_json, print_table, suggest
+from evalq.reports.text import money
 
 if TYPE_CHECKING:
     from evalq.summary.power import PowerPlan
@@ -36,7 +37,9 @@ class _Field:
 @click.option("--delta", type=_SHARE, default=0.05, show_default=True, help="The difference to see.")
 @click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of a false claim.")
 @click.option("--power", "chance", type=_SHARE, default=0.8, show_default=True, help="Chance to see it.")
-@click.option("--samples", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option(
+    "--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="Answers per case."
+)
 @options.as_json("The evalq.power/1 document.")
 @pass_context
 def power(
@@ -134,7 +137,6 @@ def _describe_basis(plan: "PowerPlan") -> str:
 
 
 def _print(plan: "PowerPlan", field: _Field) -> None:
-
     print_table(("", "one comparison", f"all pairs ({plan.aim.n_pairs})"), list(_list_rows(plan, field)))
     note(f"variance of a case's difference {plan.var_d:.3f}: {_describe_basis(plan)}")
     if plan.aim.samples > 1 and not plan.samples_help:
@@ -147,8 +149,6 @@ def _print(plan: "PowerPlan", field: _Field) -> None:
 
 
 def _list_rows(plan: "PowerPlan", field: _Field) -> Iterator[Sequence[str]]:
-    from evalq.reports.text import money
-
     aim = plan.aim
     yield (
         f"cases to see {aim.delta * 100:g} pp (alpha {aim.alpha:g}, power {aim.power:g})",

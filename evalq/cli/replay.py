@@ -11,6 +11,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import print_json, suggest
 from evalq.errors import InputError, Problem
+from evalq.reports.text import clean
 
 if TYPE_CHECKING:
     from evalq.bakeoff.replay import Replay
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.argument("case_id", metavar="CASE")
 @click.option("--judge", help="Whose answer, when RUN is a bake-off of several judges.")
-@click.option("--sample", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--sample", type=click.IntRange(min=1), default=1, show_default=True, help="Which answer of several."
+)
 @click.option(
     "--call", "ask_again", is_flag=True, help="Put the question to the judge once more, and compare."
 )
@@ -85,8 +88,6 @@ def _find_run(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow
 
 
 def _describe_replay(found: "Replay", fresh: "Completion | None", *, ask_again: bool) -> Iterator[str]:
-    from evalq.reports.text import clean
-
     same = {True: "the bytes that were sent", False: "NOT what was sent", None: "nothing was sent"}
     yield f"bake-off {found.bakeoff.id}, run {found.run.id} ({found.run.judge}), case {found.answer.case.id}"
     yield from _format_block("system", found.prompt.system)
@@ -111,16 +112,12 @@ def _describe_grade(grade: "Grade | None") -> str:
 
 
 def _format_block(title: str, text: str) -> Iterator[str]:
-    from evalq.reports.text import clean
-
     if text:
         yield f"— {title}"
         yield from (f"  {line}" for line in clean(text).split("\n"))
 
 
 def _describe_new_answer(before: str, fresh: "Completion | None") -> Iterator[str]:
-    from evalq.reports.text import clean
-
     if fresh is None:
         yield "asked again: no answer"
     elif fresh.text == before:

@@ -10,6 +10,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.reports.text import span
 
 if TYPE_CHECKING:
     from evalq.formats.skills.measure import Measurement
@@ -117,7 +118,7 @@ def _print_result(result: "TriggersResult") -> None:
                 "yes" if one.should_trigger else "no",
                 one.judge,
                 f"{one.rate.k}/{one.rate.n}",
-                _interval(one.rate),
+                _format_interval(one.rate),
                 str(one.errors),
             )
             for one in result.rates
@@ -136,7 +137,7 @@ def _print_confusion(result: "TriggersResult") -> None:
                 one.judge,
                 one.skill or "all",
                 *(str(count) for count in (one.tp, one.fp, one.fn, one.tn)),
-                *(_share(part) for part in (one.precision, one.recall, one.accuracy)),
+                *(_format_share(part) for part in (one.precision, one.recall, one.accuracy)),
             )
             for one in result.confusion
         ],
@@ -166,11 +167,9 @@ def _print_collisions(result: "TriggersResult") -> None:
     )
 
 
-def _share(part: "Share") -> str:
-    return f"{part.k}/{part.n} {_interval(part)}"
+def _format_share(part: "Share") -> str:
+    return f"{part.k}/{part.n} {_format_interval(part)}"
 
 
-def _interval(part: "Share") -> str:
-    from evalq.reports.text import span
-
+def _format_interval(part: "Share") -> str:
     return span(part.ci_low, part.ci_high, part.n)
