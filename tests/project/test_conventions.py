@@ -179,6 +179,14 @@ def test_every_query_asked_for_by_name_is_there() -> None:
     assert names <= set(named_queries())
 
 
+def options_of(command: click.Command) -> Iterator[click.Option]:
+    """Every option of a command and of its subcommands."""
+    yield from (param for param in command.params if isinstance(param, click.Option))
+    if isinstance(command, click.Group):
+        for sub in command.commands.values():
+            yield from options_of(sub)
+
+
 @every_command
 def test_a_command_can_be_imported_and_has_help(name: str) -> None:
     place, line = COMMANDS[name]
@@ -188,6 +196,7 @@ def test_a_command_can_be_imported_and_has_help(name: str) -> None:
     assert command.name == name
     assert command.get_short_help_str(200)
     assert line.endswith(".")
+    assert [option.opts for option in options_of(command) if not option.help] == []
 
 
 @every_command
