@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from evalq.results import FEW_CASES
 from evalq.stats.intervals import wilson
 
 Estimator = Callable[[int, int, int], float]
@@ -71,9 +72,6 @@ def _is_enough(n: int, c: int, k: int) -> bool:
     return n >= k
 
 
-_SMALL_N = 10  # below it a 95 % Wilson interval is at least 29 points wide: too little to act on
-
-
 class StratumRate(NamedTuple):
     """k passes over n cases of one stratum with the Wilson interval; the three rates are NaN for n = 0."""
 
@@ -96,7 +94,7 @@ def pass_rate(verdicts: Sequence[bool | None], cases: Sequence[Hashable] | None 
     k, n = sum(verdict for verdict, _ in graded), len({case for _, case in graded})
     rate = k / len(graded) if graded else math.nan
     interval = wilson(k if n == len(graded) else rate * n, n)
-    return StratumRate(n, k, rate, *interval, is_small=n < _SMALL_N)
+    return StratumRate(n, k, rate, *interval, is_small=n < FEW_CASES)
 
 
 def per_stratum(

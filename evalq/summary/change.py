@@ -1,8 +1,9 @@
-"""What changed between two runs on the same cases, and whether the second is worse."""
+"""Compares two runs on the same cases: what changed, and whether the second is worse."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from statistics import fmean
 from typing import Any, Literal
 
 from evalq.records import OutcomeRow
@@ -26,7 +27,7 @@ EXIT_CODES: Mapping[ChangeVerdict, int] = {
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs: its numbers, its outcomes, and the content of every case of its evalset by id."""
+    """One of the two runs: its numbers, its outcomes, and the content of its cases by id."""
 
     bakeoff_id: int
     eval_set: str
@@ -37,17 +38,27 @@ class Side:
 
     @property
     def usd_per_case(self) -> Decimal | None:
-        """Dollars of all samples of a case, grading included; None before the first job has ended."""
-        ended = self.result.n_ended
-        return self.result.total_cost_usd * self.samples / ended if ended else None
+        """Dollars for all samples of a case, grading included; None before the first job has ended."""
+        if not self.result.n_ended:
+            return None
+        return self.result.total_cost_usd * self.samples / self.result.n_ended
 
     def document(self) -> dict[str, Any]:
         """The run's part of the JSON document."""
         run, usd = self.result, self.usd_per_case
-        names = ("run_id", "judge", "n_cases", "n_pass", "n_fail", "n_error", "accuracy", "ci_low", "ci_high")
-        more = ("ci_method", "p50_latency_ms", "p95_latency_ms")
         return {
-            **{name: getattr(run, name) for name in names + more},
+            "run_id": run.run_id,
+            "judge": run.judge,
+            "n_cases": run.n_cases,
+            "n_pass": run.n_pass,
+            "n_fail": run.n_fail,
+            "n_error": run.n_error,
+            "accuracy": run.accuracy,
+            "ci_low": run.ci_low,
+            "ci_high": run.ci_high,
+            "ci_method": run.ci_method,
+            "p50_latency_ms": run.p50_latency_ms,
+            "p95_latency_ms": run.p95_latency_ms,
             "bakeoff_id": self.bakeoff_id,
             "eval_set": self.eval_set,
             "samples": self.samples,
@@ -57,7 +68,7 @@ class Side:
 
 @dataclass(frozen=True)
 class LatencyChange:
-    """Milliseconds of the second run minus the first, mean over the n cases both have, with its interval."""
+    """Mean change in milliseconds over the n cases of both runs, with its interval."""
 
     n: int
     mean_ms: float | None
@@ -68,7 +79,11 @@ class LatencyChange:
 
 @dataclass(frozen=True)
 class Change:
-    """The second run minus the first; cases by id: better in one, in one set only, changed, not graded."""
+    """The second run minus the first.
+
+    The case ids: `a_only` and `b_only` passed more often there, `only_in_a` and `only_in_b` are in one
+    evalset, `changed` differ in content, `not_graded` have no verdict in one of the runs.
+    """
 
     a: Side
     b: Side
@@ -87,12 +102,11 @@ class Change:
 
     @property
     def exit_code(self) -> int:
-        """1 for a regression, 3 when the cases cannot tell, else 0."""
+        """1 for a regression, 3 when there are too few cases to tell, else 0."""
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
         """The `evalq.compare/1` document."""
-        cases = ("a_only", "b_only", "only_in_a", "only_in_b", "changed", "not_graded", "warnings")
         return {
             "schema": SCHEMA,
             "a": self.a.document(),
@@ -109,29 +123,35 @@ class Change:
             "cases_needed": self.cases_needed,
             "usd_per_case_change": self._usd_change(),
             "latency_change_ms": asdict(self.latency),
-            **{name: list(getattr(self, name)) for name in cases},
+            "a_only": list(self.a_only),
+            "b_only": list(self.b_only),
+            "only_in_a": list(self.only_in_a),
+            "only_in_b": list(self.only_in_b),
+            "changed": list(self.changed),
+            "not_graded": list(self.not_graded),
+            "warnings": list(self.warnings),
         }
 
     def _usd_change(self) -> str | None:
         before, after = self.a.usd_per_case, self.b.usd_per_case
-        return None if before is None or after is None else f"{after - before:.8f}"
+        if before is None or after is None:
+            return None
+        return f"{after - before:.8f}"
 
 
 def compare(a: Side, b: Side, *, margin: float, warnings: Sequence[str] = ()) -> Change | None:
-    """The second run against the first on the cases both have a verdict for; None when there is none.
+    """The second run against the first on the cases with a verdict in both; None without such a case.
 
     Cases of different evalset versions are the same if id and content are.
     """
-    shared = [case for case, content in a.contents.items() if b.contents.get(case) == content]
+    in_both = [case for case in a.contents if case in b.contents]
+    shared = [case for case in in_both if a.contents[case] == b.contents[case]]
     before, after = shares(a.outcomes, shared), shares(b.outcomes, shared)
-    found = differences({"b": after, "a": before}, is_sampled=max(a.samples, b.samples) > 1).get(("b", "a"))
+    is_sampled = a.samples > 1 or b.samples > 1
+    found = differences({"b": after, "a": before}, is_sampled=is_sampled).get(("b", "a"))
     if found is None:
         return None
-    gaps = {
-        case: now - then
-        for case, then, now in zip(shared, before, after, strict=True)
-        if then is not None and now is not None
-    }
+    gaps = _gaps(shared, before, after)
     verdict = judge_change(found, margin)
     return Change(
         a,
@@ -140,30 +160,41 @@ def compare(a: Side, b: Side, *, margin: float, warnings: Sequence[str] = ()) ->
         margin,
         verdict,
         _latency_change(a, b, gaps),
-        a_only=tuple(case for case, gap in gaps.items() if gap < 0),
-        b_only=tuple(case for case, gap in gaps.items() if gap > 0),
+        a_only=tuple(case for case in gaps if gaps[case] < 0),
+        b_only=tuple(case for case in gaps if gaps[case] > 0),
         only_in_a=tuple(case for case in a.contents if case not in b.contents),
         only_in_b=tuple(case for case in b.contents if case not in a.contents),
-        changed=tuple(case for case in a.contents if case in b.contents and case not in set(shared)),
+        changed=tuple(case for case in in_both if a.contents[case] != b.contents[case]),
         not_graded=tuple(case for case in shared if case not in gaps),
-        cases_needed=_needed(found, margin) if verdict == "inconclusive" else None,
+        cases_needed=_cases_to_decide(found, margin) if verdict == "inconclusive" else None,
         warnings=tuple(warnings),
     )
+
+
+def _gaps(
+    cases: Sequence[str], before: Sequence[float | None], after: Sequence[float | None]
+) -> dict[str, float]:
+    """By how much more of its samples each case passed; without the cases that lack a verdict."""
+    gaps = {}
+    for case, then, now in zip(cases, before, after, strict=True):
+        if then is not None and now is not None:
+            gaps[case] = now - then
+    return gaps
 
 
 def judge_change(found: Difference, margin: float) -> ChangeVerdict:
     """Whether the first of the pair (the newer run) is worse than the second.
 
-    A significant drop is a regression however small. Otherwise it is no regression if even the low end of
-    the interval lies within the margin; else the cases cannot tell.
+    A significant drop is a regression however small. Without one, there is no regression if even the low
+    end of the interval lies within the margin; otherwise the result is inconclusive.
     """
     if found.p < ALPHA:
         return "regression" if found.diff < 0 else "improvement"
     return "no_regression" if found.low > -margin else "inconclusive"
 
 
-def _needed(found: Difference, margin: float) -> int | None:
-    """About how many cases would show a drop of the margin, which takes at least that share of flips."""
+def _cases_to_decide(found: Difference, margin: float) -> int | None:
+    """About how many cases would show a drop of the margin; it needs at least that share of flips."""
     if margin == 0:
         return None
     return max(found.n + 1, cases_needed(margin, max(found.var_d, margin - margin**2)))
@@ -171,11 +202,11 @@ def _needed(found: Difference, margin: float) -> int | None:
 
 def _latency_change(a: Side, b: Side, cases: Collection[str]) -> LatencyChange:
     before, after = _mean_latencies(a.outcomes), _mean_latencies(b.outcomes)
-    gaps = [after[case] - before[case] for case in cases if case in before and case in after]
-    if not gaps:
+    changes = [after[case] - before[case] for case in cases if case in before and case in after]
+    if not changes:
         return LatencyChange(0, None, None, None)
-    low, high = mean_ci(gaps, seed=b.result.run_id)
-    return LatencyChange(len(gaps), round(sum(gaps) / len(gaps), 1), round(low, 1), round(high, 1))
+    low, high = mean_ci(changes, seed=b.result.run_id)
+    return LatencyChange(len(changes), round(fmean(changes), 1), round(low, 1), round(high, 1))
 
 
 def _mean_latencies(outcomes: Sequence[OutcomeRow]) -> dict[str, float]:
@@ -183,4 +214,4 @@ def _mean_latencies(outcomes: Sequence[OutcomeRow]) -> dict[str, float]:
     for row in outcomes:
         if row.latency_ms is not None:
             by_case.setdefault(row.case_id, []).append(row.latency_ms)
-    return {case: sum(found) / len(found) for case, found in by_case.items()}
+    return {case: fmean(latencies) for case, latencies in by_case.items()}

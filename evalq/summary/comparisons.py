@@ -1,10 +1,10 @@
-"""How two judges differ on the same cases: the difference, its interval, its p, and what would settle it."""
+"""Compares judges on the same cases: differences with intervals and p, agreement, and the ranking."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,18 @@ from evalq.stats.comparison import (
 )
 
 ALPHA = 0.05
+CORRELATED_KAPPA = 0.6
 EXACT, BY_MEANS = "tango_mcnemar", "case_means_tango_t"
 
-_tango_of_sums: Callable[..., PairedDifference] = tango  # its formulas hold for sums that are no counts
+_tango_of_sums: Callable[..., PairedDifference] = tango  # its formulas also hold for sums that are not counts
 
-_NO_DIFFERENCE = 1e-9  # what rounding leaves of a mean that is zero
+_NO_DIFFERENCE = 1e-9  # a mean of zero may be off by this much after rounding
 
 Shares = Mapping[str, Sequence[float | None]]
-"""Of each judge the share of samples passed, case by case; None where a case has no verdict."""
+"""For each judge the share of samples passed, case by case; None where a case has no verdict."""
+
+Vectors = Mapping[str, Sequence[bool | None]]
+"""For each judge its verdicts, case by case; None where a case has none."""
 
 Pair = tuple[str, str]
 
@@ -55,10 +59,10 @@ class Difference:
         )
 
     def cases_needed(self, n_tests: int = 1) -> int | None:
-        """About how many cases would separate the two if they differ as much as it looks; None if not at all.
+        """About how many cases would separate the two if this is their true difference; None if it is zero.
 
-        At 80 % power, p adjusted for `n_tests` as Holm's first step does. Never fewer than there are, nor
-        than the exact test could decide on: it needs some cases that one of the two passes alone.
+        At 80 % power, with p adjusted for `n_tests` as in Holm's first step. Always more than there are, and
+        enough for the exact test, which needs some cases that only one of the two passes.
         """
         if abs(self.diff) < _NO_DIFFERENCE:
             return None
@@ -66,7 +70,7 @@ class Difference:
         return max(cases_needed(self.diff, self.var_d, alpha), self._fewest_cases(alpha), self.n + 1)
 
     def _fewest_cases(self, alpha: float) -> int:
-        """How many it takes until the exact test can decide at all: k flips one way have p = 2 / 2^k."""
+        """How many cases the exact test needs to reject at all: k flips one way have p = 2 / 2^k."""
         if self.method != EXACT:
             return 0
         fewest_flips = math.floor(1 - math.log2(alpha)) + 1
@@ -74,15 +78,15 @@ class Difference:
 
 
 def differences(shares: Shares, *, is_sampled: bool = False) -> dict[Pair, Difference]:
-    """Every two judges, in input order, that share a case with a verdict of both."""
+    """The difference of every two judges, in input order, that share a case with a verdict."""
     if is_sampled:
-        return _of_means(shares)
-    verdicts = cast("Mapping[str, Sequence[bool | None]]", shares)  # one sample: 0 and 1 are verdicts
+        return _differences_of_means(shares)
+    verdicts = cast("Vectors", shares)  # with one sample a share is 0 or 1
     return {pair: of_counts(counts) for pair, counts in paired_counts(verdicts).items() if counts.n}
 
 
 def of_counts(counts: PairCounts) -> Difference:
-    """One verdict a case: Tango's interval and McNemar's exact test."""
+    """The difference with one verdict per case: Tango's interval and McNemar's exact test."""
     diff, low, high = tango(counts.a_only, counts.b_only, counts.n)
     flips = (counts.a_only + counts.b_only) / counts.n
     p = mcnemar_exact(counts.a_only, counts.b_only)
@@ -90,15 +94,15 @@ def of_counts(counts: PairCounts) -> Difference:
 
 
 def of_case_means(gaps: npt.NDArray[np.float64]) -> Difference:
-    """Several samples a case: the mean of the cases' differences, each case a cluster of its samples.
+    """The difference with several samples per case: the mean over cases, each a cluster of its samples.
 
-    The interval is Tango's with the sums of gains and of losses for his counts: his own where cases flip
-    whole, and cautious between, for a gap varies no more than a whole flip as often as the gap is large. The
-    p is Student's on the CR1 error with one case more that went fully each way (Bonett and Price 2012,
-    doi.org/10.3102/1076998611411915). The interval of that test is not used: where little flips it is up to
-    a quarter narrower than Tango's, and called a drop of the margin harmless twice as often as it may.
+    The interval is Tango's, with the sums of gains and of losses as its counts. It equals his where whole
+    cases flip and is conservative otherwise, since a partial flip varies less than a whole one. The p is
+    Student's t on the CR1 error with one more case that flips fully each way (Bonett and Price 2012,
+    doi.org/10.3102/1076998611411915). The interval of that test is not used: with few flips it is up to a
+    quarter narrower than Tango's and called a drop of the margin harmless twice as often as allowed.
     """
-    # Imported here because it takes 0.2 s, which a comparison of single verdicts need not wait for.
+    # Imported here because it takes 0.2 s, which comparisons of single verdicts do not need.
     from scipy.special import stdtr
 
     n, smoothed = len(gaps), np.append(gaps, [1.0, -1.0])
@@ -118,39 +122,30 @@ def of_case_means(gaps: npt.NDArray[np.float64]) -> Difference:
     )
 
 
-def _of_means(shares: Shares) -> dict[Pair, Difference]:
+def _differences_of_means(shares: Shares) -> dict[Pair, Difference]:
     vectors = {judge: np.array(own, dtype=np.float64) for judge, own in shares.items()}
     found = {}
     for a, b in combinations(vectors, 2):
         gaps = vectors[a] - vectors[b]
-        gaps = gaps[~np.isnan(gaps)]  # a missing verdict made it NaN
+        gaps = gaps[~np.isnan(gaps)]  # a missing verdict is NaN
         if len(gaps):
             found[a, b] = of_case_means(gaps)
     return found
 
 
-__all__ = ["ALPHA", "CORRELATED_KAPPA", "agreements", "comparisons"]
-
-CORRELATED_KAPPA = 0.6
-
-Vectors = Mapping[str, Sequence[bool | None]]
-
-
 def comparisons(found: Mapping[Pair, Difference], ranking: Sequence[str]) -> list[Comparison]:
-    """Every pair in rank order, p adjusted over all pairs; the better one first."""
-    pairs = {pair: found_pair for pair in combinations(ranking, 2) if (found_pair := _oriented(found, pair))}
+    """Every pair in rank order, the better judge first, with p adjusted over all pairs."""
+    pairs: dict[Pair, Difference] = {}
+    for a, b in combinations(ranking, 2):
+        if (a, b) in found:
+            pairs[a, b] = found[a, b]
+        elif (b, a) in found:
+            pairs[a, b] = found[b, a].mirrored()
     adjusted = holm([difference.p for difference in pairs.values()])
     return [
-        _comparison(pair, difference, p_holm, len(pairs))
-        for (pair, difference), p_holm in zip(pairs.items(), adjusted, strict=True)
+        _comparison(pair, pairs[pair], p_holm, len(pairs))
+        for pair, p_holm in zip(pairs, adjusted, strict=True)
     ]
-
-
-def _oriented(found: Mapping[Pair, Difference], pair: Pair) -> Difference | None:
-    if pair in found:
-        return found[pair]
-    turned = found.get((pair[1], pair[0]))
-    return turned.mirrored() if turned else None
 
 
 def _comparison(pair: Pair, found: Difference, p_holm: float, n_pairs: int) -> Comparison:
@@ -161,8 +156,8 @@ def _comparison(pair: Pair, found: Difference, p_holm: float, n_pairs: int) -> C
         diff=round(found.diff, 4),
         ci_low=round(found.low, 4),
         ci_high=round(found.high, 4),
-        p=_p(found.p),
-        p_holm=_p(p_holm),
+        p=round_p(found.p),
+        p_holm=round_p(p_holm),
         separable=is_separable,
         a_only=found.a_only,
         b_only=found.b_only,
@@ -172,7 +167,7 @@ def _comparison(pair: Pair, found: Difference, p_holm: float, n_pairs: int) -> C
 
 
 def agreements(vectors: Vectors, vendors: Mapping[str, str]) -> list[Agreement]:
-    """κ of every pair; a constant rater has none, and same-provider pairs that err alike are flagged."""
+    """κ of every pair; undefined for a constant judge, flagged for judges of one vendor that err alike."""
     return [_agreement(a, b, kappa, vendors) for (a, b), kappa in kappa_matrix(vectors).items()]
 
 
@@ -183,52 +178,51 @@ def _agreement(a: str, b: str, found: Kappa, vendors: Mapping[str, str]) -> Agre
         a,
         b,
         found.n,
-        _rounded(kappa),
-        _rounded(found.ac1),
+        _round_known(kappa),
+        _round_known(found.ac1),
         found.degenerate,
         "same_provider" if is_alike else None,
-        _rounded(found.ci_low),
-        _rounded(found.ci_high),
+        _round_known(found.ci_low),
+        _round_known(found.ci_high),
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    """Four places; None for what is not defined."""
-    return None if value is None or value != value else round(value, 4)
+def _round_known(value: float | None) -> float | None:
+    """Four decimals; None for an undefined value."""
+    if value is None or math.isnan(value):
+        return None
+    return round(value, 4)
 
 
-def _p(value: float) -> float:
-    return float(f"{value:.4g}")
+def round_p(p: float) -> float:
+    """Four significant digits."""
+    return float(f"{p:.4g}")
 
 
 def ranked(results: Sequence[RunResult], found: Mapping[Pair, Difference]) -> list[RunResult]:
     """Best first by mean paired difference to the others; the cheaper first among equals, excluded last.
 
-    Where every judge has a verdict on every case this is the order of their rates. Where some answers could
-    not be graded it keeps a judge from gaining a place by failing to answer the hard cases.
+    With a verdict of every judge on every case this is the order of their rates. Where answers could not be
+    graded, it keeps a judge from moving up by failing to answer the hard cases.
     """
-    standing = [run for run in results if run.excluded is None and run.accuracy is not None]
-    return sorted(
-        results,
-        key=lambda run: (
-            run.excluded is not None,
-            run.accuracy is None,
-            -round(_lead(run, standing, found), 9),
-            -(run.accuracy or 0),
-            run.total_cost_usd,
-            run.judge,
-        ),
-    )
+    rated = [run for run in results if run.excluded is None and run.accuracy is not None]
+
+    def rank_key(run: RunResult) -> tuple[Any, ...]:
+        lead = round(_mean_lead(run, rated, found), 9)
+        is_excluded, is_unrated = run.excluded is not None, run.accuracy is None
+        return is_excluded, is_unrated, -lead, -(run.accuracy or 0), run.total_cost_usd, run.judge
+
+    return sorted(results, key=rank_key)
 
 
-def _lead(run: RunResult, standing: Sequence[RunResult], found: Mapping[Pair, Difference]) -> float:
-    """The mean over the others of its difference to each."""
-    gaps = [_gap(run, other, found) for other in standing if other.judge != run.judge]
-    return sum(gaps) / len(gaps) if gaps else 0.0
+def _mean_lead(run: RunResult, rated: Sequence[RunResult], found: Mapping[Pair, Difference]) -> float:
+    """The mean difference of a judge to each of the others."""
+    leads = [_lead(run, other, found) for other in rated if other.judge != run.judge]
+    return sum(leads) / len(leads) if leads else 0.0
 
 
-def _gap(run: RunResult, other: RunResult, found: Mapping[Pair, Difference]) -> float:
-    """One judge minus the other on the cases both have; without any, the difference of their rates."""
+def _lead(run: RunResult, other: RunResult, found: Mapping[Pair, Difference]) -> float:
+    """One judge minus the other on their shared cases; without any, the difference of their rates."""
     if (run.judge, other.judge) in found:
         return found[run.judge, other.judge].diff
     if (other.judge, run.judge) in found:

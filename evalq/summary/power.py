@@ -1,4 +1,4 @@
-"""What a bake-off could see before it is paid for: cases needed, and the smallest difference in reach."""
+"""The power of a bake-off before it is paid for: cases needed, and the smallest detectable difference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from evalq.stats.comparison import cases_needed, mde_paired
 from evalq.summary.rates import Tally
 
 WITHOUT_PAST = 0.5
-"""Variance of a case's difference between two judges that err independently, each right half the time."""
+"""Variance of a case's difference between two independent judges that are right half the time."""
 
 
 @dataclass(frozen=True)
 class PastRun:
-    """One judge in a past bake-off: samples graded and passed of each case."""
+    """One judge in a past bake-off: how many samples of each case were graded and passed."""
 
     bakeoff_id: int
     judge: str
@@ -23,9 +23,9 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Spread:
-    """How far two judges differed from case to case: the variance of that, and the part that is chance.
+    """How much the difference of two judges varies from case to case, without and by chance.
 
-    `within` is the variance that more samples of a case average away; None where one sample cannot tell.
+    `within` is the variance that more samples per case average out; unknown (None) with one sample.
     """
 
     bakeoff_id: int
@@ -34,13 +34,13 @@ class Spread:
     within: float | None
 
     def var_d(self, samples: int) -> float:
-        """The variance of a case's difference at so many samples: Miller 2024, arXiv 2411.00640."""
+        """The variance of a case's difference with this number of samples: Miller 2024, arXiv 2411.00640."""
         return self.between + (self.within or 0.0) / samples
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What is to be seen, and how surely."""
+    """The difference to detect, and how surely."""
 
     delta: float
     alpha: float = 0.05
@@ -50,16 +50,16 @@ class Aim:
 
     @property
     def n_pairs(self) -> int:
-        """Comparisons among the judges; each costs the others some of their certainty."""
+        """The number of comparisons among the judges, for which p is adjusted."""
         return max(1, self.n_judges * (self.n_judges - 1) // 2)
 
 
 @dataclass(frozen=True)
 class PowerPlan:
-    """The answer. The `_all_pairs` numbers hold when p is adjusted for every pair of the judges.
+    """How many cases the aim needs. The `_all_pairs` numbers adjust p for every pair of the judges.
 
-    `samples_help` is False when no past run tells how much samples of a case differ: then they are taken to
-    repeat each other.
+    `samples_help` is False when no past run shows how much samples of a case differ: then they count as
+    repetitions of each other.
     """
 
     aim: Aim
@@ -81,20 +81,23 @@ class PowerPlan:
 
 
 def spreads(runs: Sequence[PastRun], judges: Sequence[str] = ()) -> list[Spread]:
-    """The spread of every two judges of a past bake-off; of the judges named only, if two of them met."""
+    """The spread of every two judges of a past bake-off; only of the named judges, if two of them met."""
     found = {}
     for _, group in groupby(runs, key=lambda run: run.bakeoff_id):
         for a, b in combinations(group, 2):
-            if spread := _spread(a, b):
+            spread = _spread_between(a, b)
+            if spread is not None:
                 found[a.bakeoff_id, a.judge, b.judge] = spread
     named = [spread for (_, a, b), spread in found.items() if a in judges and b in judges]
     return named or list(found.values())
 
 
 def plan_power(aim: Aim, n_cases: int, past: Sequence[Spread]) -> PowerPlan:
-    """Cases needed for the difference asked for, and the smallest one that the evalset's cases can show."""
+    """Cases needed to detect the difference, and the smallest that the evalset's cases can detect."""
     weight = sum(spread.n for spread in past)
-    var_d = sum(s.var_d(aim.samples) * s.n for s in past) / weight if weight else WITHOUT_PAST
+    var_d = WITHOUT_PAST
+    if weight:
+        var_d = sum(spread.var_d(aim.samples) * spread.n for spread in past) / weight
     return PowerPlan(
         aim,
         var_d,
@@ -110,36 +113,40 @@ def plan_power(aim: Aim, n_cases: int, past: Sequence[Spread]) -> PowerPlan:
     )
 
 
-def _spread(a: PastRun, b: PastRun) -> Spread | None:
-    pairs = [(a.tallies[case], b.tallies[case]) for case in a.tallies if case in b.tallies]
-    if len(pairs) < 2:
+def _spread_between(a: PastRun, b: PastRun) -> Spread | None:
+    shared = [case for case in a.tallies if case in b.tallies]
+    if len(shared) < 2:
         return None
-    total = variance(_share(first) - _share(second) for first, second in pairs)
-    if any(graded < 2 for pair in pairs for graded, _ in pair):
-        return Spread(a.bakeoff_id, len(pairs), total, None)
-    within = sum(_chance(tally) for pair in pairs for tally in pair) / len(pairs)
-    averaged = sum(_chance(tally) / tally[0] for pair in pairs for tally in pair) / len(pairs)
-    return Spread(a.bakeoff_id, len(pairs), max(0.0, total - averaged), within)
+    gaps, within, averaged = [], 0.0, 0.0
+    is_sampled = True
+    for case in shared:
+        (graded_a, passed_a), (graded_b, passed_b) = a.tallies[case], b.tallies[case]
+        gaps.append(passed_a / graded_a - passed_b / graded_b)
+        if graded_a < 2 or graded_b < 2:
+            is_sampled = False
+            continue
+        chance_a, chance_b = _sample_variance(graded_a, passed_a), _sample_variance(graded_b, passed_b)
+        within += chance_a + chance_b
+        averaged += chance_a / graded_a + chance_b / graded_b
+    n, total = len(shared), variance(gaps)
+    if not is_sampled:
+        return Spread(a.bakeoff_id, n, total, None)
+    return Spread(a.bakeoff_id, n, max(0.0, total - averaged / n), within / n)
 
 
-def _share(tally: Tally) -> float:
-    return tally[1] / tally[0]
-
-
-def _chance(tally: Tally) -> float:
-    """The variance of one sample of a case, without bias."""
-    graded, passed = tally
+def _sample_variance(graded: int, passed: int) -> float:
+    """The unbiased variance of one sample of a case."""
     return passed * (graded - passed) / (graded * (graded - 1))
 
 
 def _cases_needed(aim: Aim, var_d: float, alpha: float) -> int:
-    # Verdicts that differ by delta on average flip on at least that share of cases, whatever past runs did.
+    # Verdicts that differ by delta on average flip on at least that share of cases, regardless of past runs.
     least = aim.delta - aim.delta**2 if aim.samples == 1 else 0.0
     return cases_needed(aim.delta, max(var_d, least), alpha, aim.power)
 
 
 def _mde(aim: Aim, var_d: float, n_cases: int, alpha: float) -> float:
-    """The smallest difference in reach; of single verdicts the same bound, solved for the difference."""
+    """The smallest detectable difference; for single verdicts the bound of `_cases_needed` solved for it."""
     squared = mde_paired(1, 1.0, alpha, aim.power) ** 2
     least = squared / (n_cases + squared) if aim.samples == 1 else 0.0
     return min(1.0, max(mde_paired(n_cases, var_d, alpha, aim.power), least))

@@ -1,7 +1,7 @@
-"""What a result says in words: its warnings, and the commands to type next."""
+"""The warnings of a result, notes on its grader models, and the commands to type next."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -12,37 +12,43 @@ from evalq.results import GradingNote, RunResult, Share
 from evalq.stats.agreement import krippendorff_alpha
 from evalq.summary.rates import share_of
 
-_MENDABLE = ("worker_lost", "internal")
-"""Errors that say nothing of the judge; so do those of calls, whose kinds begin with `call_`."""
+_RETRIABLE = ("worker_lost", "internal")
+"""Errors that are not the judge's fault; nor are failed calls, whose kinds begin with `call_`."""
+
+_LOW_ALPHA = 0.667
+"""Krippendorff's own limit: below it not even tentative conclusions."""
+
+Details = Mapping[str, Any]
+"""The details of one grade, as stored."""
 
 
 def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult]) -> Iterator[str]:
-    """Everything a reader must know before acting on the numbers."""
+    """What a reader must know before acting on the numbers."""
     for result in results:
-        if result.excluded:
-            yield f"{result.judge}: {result.excluded}; left out of ranking and agreement: broken, not bad"
-        elif result.n_error:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
-            share = f"{result.n_error} of {result.n_ended}"
-            yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
-        if result.n_pending:
-            share = f"{result.n_pending} of {result.n_ended} answers"
-            yield f"{result.judge}: {share} wait for review by people; its rate is over the rest"
-    yield from _stop(bakeoff)
-    yield from _own_graders(runs)
+        yield from _run_warnings(result)
+    yield from _stop_warnings(bakeoff)
+    for run in runs:
+        if run.grades_itself:
+            yield f"{run.judge} grades its own answers: models favour what they wrote; name another grader"
     if bakeoff.grader_model == "sim-grader" and any(run.provider != "simulated" for run in runs):
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
 
 
-def _own_graders(runs: Sequence[RunRow]) -> Iterator[str]:
-    for run in runs:
-        if run.grades_itself:
-            yield f"{run.judge} grades its own answers: models favour what they wrote; name another grader"
+def _run_warnings(result: RunResult) -> Iterator[str]:
+    if result.excluded:
+        yield f"{result.judge}: {result.excluded}; left out of ranking and agreement: broken, not bad"
+    elif result.n_error:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
+        share = f"{result.n_error} of {result.n_ended}"
+        yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
+    if result.n_pending:
+        share = f"{result.n_pending} of {result.n_ended} answers"
+        yield f"{result.judge}: {share} wait for review by people; its rate is over the rest"
 
 
-def _stop(bakeoff: BakeOffRow) -> Iterator[str]:
+def _stop_warnings(bakeoff: BakeOffRow) -> Iterator[str]:
     if bakeoff.state == "capped":
         yield f"stopped at {bakeoff.stop_reason or 'the cap'}; everything paid for is stored"
         if bakeoff.stop_reason and "bake-off" not in bakeoff.stop_reason:
@@ -52,7 +58,7 @@ def _stop(bakeoff: BakeOffRow) -> Iterator[str]:
 
 
 def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator[str]:
-    """What to type next, most useful first."""
+    """The commands to type next, most useful first."""
     if bakeoff.state in ("paused", "cancelled") or any(_is_paused(result) for result in results):
         yield f"evalq resume {bakeoff.id}"
     if bakeoff.state == "capped":
@@ -61,7 +67,7 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
         yield f"evalq resume {bakeoff.id}{raised}"
     if bakeoff.state == "running":
         yield f"evalq watch {bakeoff.id}"
-    if any(_is_mendable(kind) for result in results for kind in result.errors):
+    if any(_has_retriable_error(result) for result in results):
         yield f"evalq retry {bakeoff.id} --errors"
     if any(result.n_pending for result in results):
         yield f"evalq review next {bakeoff.id}"
@@ -74,15 +80,8 @@ def _is_paused(result: RunResult) -> bool:
     return bool(result.excluded and result.excluded.startswith("paused"))
 
 
-def _is_mendable(kind: str) -> bool:
-    return kind.startswith("call_") or kind in _MENDABLE
-
-
-_LOW_ALPHA = 0.667
-"""Krippendorff's own limit: below it not even tentative conclusions."""
-
-Details = Mapping[str, Any]
-"""The details of one grade, as stored."""
+def _has_retriable_error(result: RunResult) -> bool:
+    return any(kind.startswith("call_") or kind in _RETRIABLE for kind in result.errors)
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class PositionBias:
 
     @property
     def is_biased(self) -> bool:
-        """Whether one place wins more often than chance explains."""
+        """Whether one position wins more often than chance explains."""
         low, high = self.first.ci_low, self.first.ci_high
         return low is not None and high is not None and not low <= 0.5 <= high
 
@@ -121,7 +120,7 @@ class PanelAgreement:
     """How far the grader models of a panel agree on passed or failed.
 
     `pairs` is the share of agreeing pairs of members; `alpha` is Krippendorff's, None where it is undefined.
-    `errors` counts the opinions that could not be had, by model.
+    `errors` counts the missing opinions by model.
     """
 
     graders: tuple[str, ...]
@@ -140,39 +139,8 @@ class PanelAgreement:
         )
 
 
-def position_bias(details: Iterable[Details]) -> tuple[PositionBias, ...]:
-    """The bias of every grader model that compared answers, by the details of its grades."""
-    replies: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for member in _members(details):
-        if "replies" in member:
-            straight, swapped = member["replies"]
-            replies[member["model"]].append((straight, swapped))
-    return tuple(_bias(grader, pairs) for grader, pairs in sorted(replies.items()))
-
-
-def panel_agreement(details: Iterable[Details]) -> PanelAgreement | None:
-    """The agreement of a panel by the details of its grades; None where no two opinions can be compared."""
-    rows = [_opinions(one) for one in details if len(one.get("members", ())) > 1]
-    compared = [row for row in rows if sum(passed is not None for passed in row.values()) > 1]
-    if not compared:
-        return None
-    graders = tuple(dict.fromkeys(name for row in rows for name in row))
-    said = [[passed for passed in row.values() if passed is not None] for row in compared]
-    pairs = [a == b for votes in said for a, b in combinations(votes, 2)]
-    alpha = krippendorff_alpha([[_number(row.get(name)) for row in compared] for name in graders])
-    errors = {name: sum(name in row and row[name] is None for row in rows) for name in graders}
-    return PanelAgreement(
-        graders,
-        len(compared),
-        share_of(sum(len(set(votes)) == 1 for votes in said), len(compared)),
-        sum(pairs) / len(pairs),
-        None if math.isnan(alpha) else alpha,
-        {name: n for name, n in errors.items() if n},
-    )
-
-
 def grading_notes(opinions: Mapping[str, Sequence[Details]]) -> Iterator[GradingNote]:
-    """What a reader must know of the grader models behind a bake-off's verdicts, by grader."""
+    """What a reader must know about the grader models behind the verdicts, by grader."""
     for grader, details in opinions.items():
         panel = panel_agreement(details)
         if panel is not None:
@@ -198,29 +166,73 @@ def _numbers_of(note: PositionBias | PanelAgreement) -> dict[str, Any]:
     return numbers
 
 
-def _bias(grader: str, pairs: Sequence[tuple[str, str]]) -> PositionBias:
-    # With one answer first and then the other, a grader that minds the answers says A and B, or TIE twice.
+def position_bias(details: Iterable[Details]) -> tuple[PositionBias, ...]:
+    """The bias of every grader model that compared answers, from the details of its grades."""
+    replies: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for one in details:
+        for member in one.get("members", ()):
+            if "replies" in member:
+                straight, swapped = member["replies"]
+                replies[member["model"]].append((straight, swapped))
+    return tuple(_bias_of(grader, pairs) for grader, pairs in sorted(replies.items()))
+
+
+def _bias_of(grader: str, pairs: Sequence[tuple[str, str]]) -> PositionBias:
+    # The second reply is about the swapped order: a consistent grader replies A and B, B and A, or TIE twice.
     moved = [pair for pair in pairs if pair not in (("A", "B"), ("B", "A"), ("TIE", "TIE"))]
-    winners = [reply for pair in pairs for reply in pair if reply != "TIE"]
     prefers_first = sum("A" in pair for pair in moved)
+    wins = Counter[str]()
+    for pair in pairs:
+        wins.update(pair)
     return PositionBias(
         grader,
         len(pairs),
         share_of(len(moved), len(pairs)),
-        share_of(winners.count("A"), len(winners)),
+        share_of(wins["A"], wins["A"] + wins["B"]),
         prefers_first,
         len(moved) - prefers_first,
     )
 
 
-def _members(details: Iterable[Details]) -> Iterator[Details]:
+def panel_agreement(details: Iterable[Details]) -> PanelAgreement | None:
+    """The agreement of a panel, from the details of its grades; None without two opinions to compare."""
+    panels: list[dict[str, bool | None]] = []
     for one in details:
-        yield from one.get("members", ())
+        members = one.get("members", ())
+        if len(members) > 1:
+            panels.append({member["model"]: member.get("passed") for member in members})
+    compared = [panel for panel in panels if len(_known_votes(panel)) > 1]
+    if not compared:
+        return None
+    n_unanimous = n_pairs = n_agreeing = 0
+    for panel in compared:
+        votes = _known_votes(panel)
+        n_unanimous += len(set(votes)) == 1
+        for a, b in combinations(votes, 2):
+            n_pairs += 1
+            n_agreeing += a == b
+    errors = Counter[str]()
+    for panel in panels:
+        errors.update({model: int(passed is None) for model, passed in panel.items()})
+    return PanelAgreement(
+        tuple(errors),
+        len(compared),
+        share_of(n_unanimous, len(compared)),
+        n_agreeing / n_pairs,
+        _alpha_of(compared, tuple(errors)),
+        {model: n for model, n in errors.items() if n},
+    )
 
 
-def _opinions(details: Details) -> dict[str, bool | None]:
-    return {member["model"]: member.get("passed") for member in details["members"]}
+def _known_votes(panel: Mapping[str, bool | None]) -> list[bool]:
+    return [passed for passed in panel.values() if passed is not None]
 
 
-def _number(passed: bool | None) -> float | None:
-    return None if passed is None else float(passed)
+def _alpha_of(panels: Sequence[Mapping[str, bool | None]], models: Sequence[str]) -> float | None:
+    """Krippendorff's alpha of the models' votes; None where it is undefined."""
+    ratings: list[list[float | None]] = []
+    for model in models:
+        votes = [panel.get(model) for panel in panels]
+        ratings.append([None if passed is None else float(passed) for passed in votes])
+    alpha = krippendorff_alpha(ratings)
+    return None if math.isnan(alpha) else alpha
