@@ -5,6 +5,7 @@ EvalqError
 ├── CapReached        the next call does not fit under the cap (exit 4)
 ├── Refused           a guard refused: holdout, sandbox (exit 5)
 ├── Unreachable       broker, database or provider cannot be reached (exit 6)
+│   └── Contended     the database is there, but other transactions are in the way
 ├── ProviderFault     a call to a provider failed; its kind decides what happens next
 ├── PutBack           the job cannot go on now and is tried again later
 └── UngradableAnswer  a grader could not decide; never a fail
@@ -68,6 +69,10 @@ class Unreachable(EvalqError):
     """Broker, database or provider cannot be reached."""
 
     exit_code = 6
+
+
+class Contended(Unreachable):
+    """Other transactions got in the way; like a database that is away, it is worth trying again later."""
 
 
 class ProviderFault(EvalqError):

@@ -1,9 +1,10 @@
-"""Bake-offs in Postgres: recorded, listed, paused, concluded."""
+"""Bake-offs and their runs in Postgres: recorded, listed, stopped, reopened, concluded."""
 
 import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,24 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.errors import InputError
 from evalq.records import SANDBOX_QUEUE, BakeOffRow, RunRow
 from evalq.results import BakeOffState
-from evalq.store import definitions
-from evalq.store.database import Connection, Database, Row, known_version
+from evalq.store import definitions, jobs
+from evalq.store.database import Connection, Database, known_version, transactional
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
 
 _PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
-"""What nobody waits for goes after what somebody does, at the same gate."""
+"""At the same gate, jobs of scheduled checks go after those that a user waits for."""
+
+_ON_ITS_WAY_S = 5.0
+"""A message younger than this is not published again: another process is reopening the bake-off."""
+
+_STOPPED: Sequence[BakeOffState] = ("paused", "capped", "cancelled", "concluded")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Under what terms a bake-off is run: its dollars, and how often a call perhaps billed is repeated."""
+    """The terms of a bake-off: its cap in dollars, and how often a call that may be billed is repeated."""
 
     cap_usd: Decimal
     run_type: str = "bake-off"
@@ -32,17 +38,27 @@ class Terms:
     uid: uuid.UUID | None = None
     rescored_from: int | None = None
     rescored_runs: Mapping[str, int] = field(default_factory=dict)
-    """Of a second grading: the bake-off and the run of each judge whose answers it is about."""
+    """Of a rescoring: the bake-off, and by judge the run, whose answers it grades again."""
 
 
-def record(db: Database, plan: "Plan", terms: Terms) -> int:
-    """Write a bake-off, its definitions, runs and jobs in one transaction; return its id."""
-    with db.transaction() as tx:
-        return add(tx, plan, terms)
+@dataclass(frozen=True)
+class ListedBakeOff:
+    """A bake-off with how far it is; `result` is its JSON document once it is concluded."""
+
+    id: int
+    task_name: str
+    eval_set_name: str
+    state: BakeOffState
+    spent_usd: Decimal
+    cap_usd: Decimal
+    created_at: datetime
+    n_jobs: int
+    n_done: int
+    result: str | None
 
 
 def add(tx: Connection, plan: "Plan", terms: Terms) -> int:
-    """The same in a transaction of the caller's, with whatever else belongs to it."""
+    """Write a bake-off with its definitions, runs and jobs; return its id."""
     bakeoff_id = _add_bakeoff(tx, plan, terms)
     for judge in plan.judges:
         _add_run(tx, plan, judge, bakeoff_id=bakeoff_id, terms=terms)
@@ -50,6 +66,7 @@ def add(tx: Connection, plan: "Plan", terms: Terms) -> int:
 
 
 def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
+    grader_shas = {name: definitions.add_judge(tx, judge) for name, judge in plan.graders.items()}
     row = tx.row(
         "add_bakeoff",
         uid=terms.uid or uuid.uuid4(),
@@ -60,9 +77,7 @@ def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
         run_type=terms.run_type,
         task_sha=definitions.add_task(tx, plan.task),
         eval_set_sha=definitions.add_evalset(tx, plan.evalset),
-        grader_shas=json.dumps(
-            {name: definitions.add_judge(tx, judge) for name, judge in plan.graders.items()}
-        ),
+        grader_shas=json.dumps(grader_shas),
         rescored_from=terms.rescored_from,
         seed=plan.seed,
         samples=plan.samples,
@@ -98,8 +113,8 @@ def _add_run(tx: Connection, plan: "Plan", judge: JudgeConfig, *, bakeoff_id: in
     tx.copy("copy_jobs", rows)
 
 
-def get(db: Database, bakeoff_id: int) -> BakeOffRow:
-    """One bake-off; an unknown id is the user's mistake."""
+def get(db: Database | Connection, bakeoff_id: int) -> BakeOffRow:
+    """One bake-off; InputError for an unknown id."""
     row = db.row("bakeoff", bakeoff_id=bakeoff_id)
     if row is None:
         raise InputError(f"there is no bake-off {bakeoff_id}; `evalq runs` lists them")
@@ -112,8 +127,13 @@ def committed_usd(db: Database, bakeoff_ids: Sequence[int]) -> Decimal:
     return sum((row.spent_usd + row.reserved_usd for row in rows), Decimal(0))
 
 
+def exists(db: Database, bakeoff_id: int) -> bool:
+    """Whether a bake-off has this id."""
+    return db.row("bakeoff", bakeoff_id=bakeoff_id) is not None
+
+
 def is_name(text: str) -> bool:
-    """True for what names a bake-off: a number, `last` or `@-N`."""
+    """Whether a text names a bake-off: a number, `last` or `@-N`."""
     return text == "last" or text.removeprefix("@-").isdecimal()
 
 
@@ -121,18 +141,40 @@ def find(db: Database, name: str) -> int:
     """The id meant by a number, `last` or `@-N` (the N-th newest)."""
     if name.isdecimal():
         return get(db, int(name)).id
-    back = 1 if name == "last" else int(name[2:]) if name.startswith("@-") and name[2:].isdecimal() else 0
-    if back < 1:
-        raise InputError(f"{name!r} is no bake-off; give a number, `last` or `@-2`")
-    rows = db.rows("bakeoff_ids", limit=back)
-    if len(rows) < back:
+    place = _place_from_newest(name)
+    rows = db.rows("bakeoff_ids", limit=place)
+    if len(rows) < place:
         raise InputError("there is no bake-off yet; `evalq demo` runs one without any key")
     return int(rows[-1]["id"])
 
 
-def listing(db: Database, *, limit: int) -> list[Row]:
-    """The newest bake-offs with how far each is."""
-    return db.rows("bakeoff_rows", limit=limit)
+def _place_from_newest(name: str) -> int:
+    if name == "last":
+        return 1
+    number = name.removeprefix("@-")
+    if not name.startswith("@-") or not number.isdecimal() or int(number) < 1:
+        raise InputError(f"{name!r} is not a bake-off; give a number, `last` or `@-2`")
+    return int(number)
+
+
+def newest(db: Database, *, limit: int) -> list[ListedBakeOff]:
+    """The newest bake-offs, newest first."""
+    return [ListedBakeOff(**row) for row in db.rows("bakeoff_rows", limit=limit)]
+
+
+def find_answered(
+    db: Database, *, run_type: str, task_sha: str, eval_set_sha: str, judge_sha: str, seed: int
+) -> int | None:
+    """The newest concluded bake-off that put the same questions to the same judge."""
+    row = db.row(
+        "asked_before",
+        run_type=run_type,
+        task_sha=task_sha,
+        eval_set_sha=eval_set_sha,
+        judge_sha=judge_sha,
+        seed=seed,
+    )
+    return row["id"] if row else None
 
 
 def runs(db: Database | Connection, bakeoff_id: int) -> list[RunRow]:
@@ -140,76 +182,63 @@ def runs(db: Database | Connection, bakeoff_id: int) -> list[RunRow]:
     return [RunRow(**row) for row in db.rows("runs", bakeoff_id=bakeoff_id)]
 
 
+def place_of_run(db: Database | Connection, run_id: int) -> tuple[int, str] | None:
+    """The bake-off and the judge of a run; None when there is no such run."""
+    row = db.row("run_place", run_id=run_id)
+    return (row["bakeoff_id"], row["judge"]) if row else None
+
+
 def move(db: Database, bakeoff_id: int, state: BakeOffState, *, from_states: Sequence[BakeOffState]) -> bool:
-    """Change a bake-off's state if it is in one of `from_states`; say whether it was."""
+    """Change a bake-off's state if it is in one of `from_states`; False when it is not."""
     row = db.row("set_bakeoff_state", bakeoff_id=bakeoff_id, state=state, from_states=list(from_states))
     return row is not None
 
 
 def cap(db: Database, bakeoff_id: int, reason: str) -> None:
-    """Stop a bake-off at a cap."""
+    """Stop a running bake-off at a cap."""
     db.row("cap_bakeoff", bakeoff_id=bakeoff_id, reason=reason)
 
 
 def pause(db: Database, bakeoff_id: int, reason: str) -> bool:
-    """Stop a bake-off that cannot go on; True when this call did."""
+    """Pause a running bake-off; True when this call did."""
     return db.row("pause_bakeoff", bakeoff_id=bakeoff_id, reason=reason) is not None
 
 
 def pause_run(db: Database, run_id: int, reason: str) -> bool:
-    """Stop one judge; True when this call did."""
+    """Pause one running judge; True when this call did."""
     return db.row("pause_run", run_id=run_id, reason=reason) is not None
 
 
-def set_daily_caps(db: Database, caps: Mapping[str, Decimal]) -> None:
-    """Replace the daily caps of the whole fleet: scope `day` or `provider:NAME`."""
-    with db.transaction() as tx:
-        tx.run("drop_spending_caps", scopes=list(caps))
-        for scope, cap_usd in caps.items():
-            tx.run("set_spending_cap", scope=scope, cap_usd=cap_usd)
-
-
 def set_cap(db: Database | Connection, bakeoff_id: int, cap_usd: Decimal) -> None:
-    """Give a bake-off another cap."""
+    """Give a bake-off another cap, never below what it has spent and reserved."""
     db.run("set_cap", bakeoff_id=bakeoff_id, cap_usd=cap_usd)
 
 
-def conclude(tx: Connection, bakeoff_id: int, result: dict[str, Any]) -> None:
-    """Close a bake-off with its result."""
-    tx.run("conclude_bakeoff", bakeoff_id=bakeoff_id, result=json.dumps(result, ensure_ascii=False))
-
-
-_ON_ITS_WAY_S = 5.0
-"""A message sent so shortly ago is not published again: somebody else has the bake-off go on just now."""
-
-_STOPPED = ["paused", "capped", "cancelled", "concluded"]
-
-
-def reopen(db: Database, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
-    """Let a stopped bake-off and its stopped judges go on; False when every job has ended."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        found = runs(tx, bakeoff_id)
-        if all(run.state == "concluded" for run in found):
-            return False
-        paused = [run.id for run in found if run.state == "paused"]
-        _go_on(tx, bakeoff_id, runs=found, reopened=paused, cap_usd=cap_usd)
+@transactional
+def reopen(tx: Connection, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
+    """Let a stopped bake-off and its paused judges go on; False when every job has ended."""
+    lock_conclusions(tx, bakeoff_id)
+    found = runs(tx, bakeoff_id)
+    if all(run.state == "concluded" for run in found):
+        return False
+    paused = [run.id for run in found if run.state == "paused"]
+    _go_on(tx, bakeoff_id, runs=found, reopened=paused, cap_usd=cap_usd)
     return True
 
 
-def retry_errors(db: Database, bakeoff_id: int, *, run_ids: Sequence[int], cap_usd: Decimal | None) -> int:
-    """Make the errored jobs of some runs ready again, and the bake-off running; return how many they are.
+@transactional
+def retry_errors(tx: Connection, bakeoff_id: int, *, run_ids: Sequence[int], cap_usd: Decimal | None) -> int:
+    """Make the errored jobs of some runs ready again, and the bake-off running; return how many.
 
-    Under the lock of conclusions: an aggregate is there when all its jobs have ended, and only then.
+    Under the lock of conclusions: a run has its row exactly while all its jobs have ended.
     """
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        found = runs(tx, bakeoff_id)
-        errored = [row["run_id"] for row in tx.rows("supersede_errors", run_ids=list(run_ids))]
-        if errored:
-            again = sorted(set(errored))
-            tx.run("drop_eval_runs", run_ids=again)
-            _go_on(tx, bakeoff_id, runs=found, reopened=again, cap_usd=cap_usd)
+    lock_conclusions(tx, bakeoff_id)
+    found = runs(tx, bakeoff_id)
+    errored = [row["run_id"] for row in tx.rows("supersede_errors", run_ids=list(run_ids))]
+    if errored:
+        reopened = sorted(set(errored))
+        tx.run("drop_eval_runs", run_ids=reopened)
+        _go_on(tx, bakeoff_id, runs=found, reopened=reopened, cap_usd=cap_usd)
     return len(errored)
 
 
@@ -221,16 +250,46 @@ def _go_on(
     reopened: Sequence[int],
     cap_usd: Decimal | None,
 ) -> None:
-    """Reopen the bake-off and some runs, and make ready what nobody holds and whose message may be gone."""
-    row = tx.row("bakeoff", bakeoff_id=bakeoff_id)
-    is_stopped = row is not None and row["state"] != "running"
+    """Reopen the bake-off and some runs, and make jobs ready whose message may be lost."""
+    is_stopped = get(tx, bakeoff_id).state != "running"
     stopped = [run.id for run in runs if is_stopped or run.state == "paused"]
-    # Nobody marks jobs of these gates as queued meanwhile: two who lock many rows may wait for each other.
+    # With these locks no pump marks jobs as queued: two transactions that lock many rows could deadlock.
     for gate in sorted({run.gate for run in runs} | {SANDBOX_QUEUE}):
-        tx.row("lock_gate", gate=gate)
+        jobs.lock_gate(tx, gate)
     tx.run("reopen_queued", bakeoff_id=bakeoff_id, stopped=stopped, older_s=_ON_ITS_WAY_S)
     tx.run("reopen_runs", run_ids=list(reopened))
     # The bake-off's row last: calls that are being settled need it.
     if cap_usd is not None:
         set_cap(tx, bakeoff_id, cap_usd)
-    tx.run("set_bakeoff_state", bakeoff_id=bakeoff_id, state="running", from_states=_STOPPED)
+    tx.run("set_bakeoff_state", bakeoff_id=bakeoff_id, state="running", from_states=list(_STOPPED))
+
+
+def lock_conclusions(tx: Connection, bakeoff_id: int) -> None:
+    """Allow one conclusion in a bake-off at a time, until the transaction ends."""
+    tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
+
+
+def concludable_runs(db: Database) -> list[int]:
+    """The runs whose jobs have all ended and that are not concluded."""
+    return [row["id"] for row in db.rows("concludable_runs")]
+
+
+def conclude_run(tx: Connection, run_id: int) -> bool:
+    """Mark a run as concluded; False when it was."""
+    return tx.row("conclude_run", run_id=run_id) is not None
+
+
+def has_running_runs(tx: Connection, bakeoff_id: int) -> bool:
+    """Whether a judge of a bake-off is still running; a paused one is not."""
+    row = tx.row("running_runs", bakeoff_id=bakeoff_id)
+    return row is None or row["n"] > 0
+
+
+def concludable_bakeoffs(db: Database) -> list[int]:
+    """The bake-offs that have nothing left to run and are not concluded: their last run was paused."""
+    return [row["id"] for row in db.rows("unconcluded_bakeoffs")]
+
+
+def conclude(tx: Connection, bakeoff_id: int, result: dict[str, Any]) -> None:
+    """Close a bake-off with its result."""
+    tx.run("conclude_bakeoff", bakeoff_id=bakeoff_id, result=json.dumps(result, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""Baselines in Postgres: outputs that evals are compared with, and how the evals have done since."""
+"""Baselines of suites in Postgres: outputs that evals are compared with, and how the evals did since."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from evalq.store.database import Connection, Database
 
 @dataclass(frozen=True)
 class Baseline:
-    """What one judge, or system, is to answer to one eval. `output` is None when only its file has one."""
+    """The output that one eval of one judge is compared with; None while only the eval's file has one."""
 
     suite: str
     eval_id: str
@@ -28,8 +28,8 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """An eval held against its baseline; what its file says of earlier runs counts the first time."""
+class BaselineCheck:
+    """An eval compared with its baseline; the counts of its file start the history the first time."""
 
     suite: str
     eval_id: str
@@ -42,41 +42,30 @@ class Comparison:
 
 def of_suite(db: Database, suite: str) -> list[Baseline]:
     """Every baseline of a suite."""
-    rows = db.rows("baselines", suite=suite)
-    return [
-        Baseline(suite, **{**row, "output": None if row["output"] is None else json.loads(row["output"])})
-        for row in rows
-    ]
+    baselines = []
+    for row in db.rows("baselines", suite=suite):
+        text = row.pop("output")
+        output = None if text is None else json.loads(text)
+        baselines.append(Baseline(suite, output=output, **row))
+    return baselines
 
 
-def keep(tx: Connection, one: Baseline) -> None:
+def keep(tx: Connection, baseline: Baseline) -> None:
     """Compare with this output from now on."""
     tx.run(
         "keep_baseline",
-        suite=one.suite,
-        eval_id=one.eval_id,
-        judge=one.judge,
-        version=one.version,
-        output=json.dumps(one.output, ensure_ascii=False),
-        captured_at=one.captured_at,
-        environment=json.dumps(one.environment, ensure_ascii=False),
-        bakeoff_id=one.bakeoff_id,
-        criticality=one.criticality,
+        suite=baseline.suite,
+        eval_id=baseline.eval_id,
+        judge=baseline.judge,
+        version=baseline.version,
+        output=json.dumps(baseline.output, ensure_ascii=False),
+        captured_at=baseline.captured_at,
+        environment=json.dumps(baseline.environment, ensure_ascii=False),
+        bakeoff_id=baseline.bakeoff_id,
+        criticality=baseline.criticality,
     )
 
 
-def note(tx: Connection, one: Comparison) -> None:
-    """Count how a comparison went."""
-    tx.run("note_comparison", **vars(one))
-
-
-SCHEMA = "evalq.alert/1"
-
-
-def raise_alert(tx: Connection, *, key: str, text: str, document: dict[str, Any]) -> bool:
-    """Keep an alert for delivery; False when the event that `key` names was raised before.
-
-    Where it goes is decided by whoever delivers: only that process knows the channels and their secrets.
-    """
-    full = {"schema": SCHEMA, "key": key, **document}
-    return tx.row("add_alert", key=key, text=text, document=json.dumps(full, default=str)) is not None
+def note_check(tx: Connection, check: BaselineCheck) -> None:
+    """Count whether an eval passed against its baseline."""
+    tx.run("note_comparison", **vars(check))

@@ -1,20 +1,24 @@
 """Calls in Postgres: reserved under the cap, settled with the answer, journalled either way."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import CapReached, ProviderFault, PutBack
 from evalq.records import Completion, Purpose
-from evalq.store.database import Database
+from evalq.store.database import Connection, Database, transactional
 from evalq.store.jobs import Job, storable, storable_json
+
+_CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One attempt at one question, before it is made. `margin_usd` must stay free beside it."""
+    """One attempt at one question, before it is made; `margin_usd` must stay free beside it."""
 
     judge: JudgeConfig
     purpose: Purpose
@@ -24,8 +28,16 @@ class Call:
     margin_usd: Decimal = Decimal(0)
 
 
+@transactional
+def set_daily_caps(tx: Connection, caps: Mapping[str, Decimal]) -> None:
+    """Replace the daily caps of the whole fleet: scope `day` or `provider:NAME`."""
+    tx.run("drop_spending_caps", scopes=list(caps))
+    for scope, cap_usd in caps.items():
+        tx.run("set_spending_cap", scope=scope, cap_usd=cap_usd)
+
+
 def reserve(db: Database, job: Job, call: Call) -> int | None:
-    """Set a call's worst case aside under every cap and journal it; None while others hold the room.
+    """Set a call's worst case aside under every cap and journal it; None while other calls hold the room.
 
     Raises CapReached when it would not fit even alone, PutBack when the bake-off was stopped.
     """
@@ -55,19 +67,16 @@ def _raise_refusal(job: Job, refusal: str | None, call: Call) -> None:
         raise CapReached(f"{name}: the next call may cost ${call.usd:.4f}")
 
 
-_CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}
-
-
 @dataclass(frozen=True)
 class Tries:
-    """What earlier holders of a job did about one question."""
+    """The calls that earlier holders of a job made for one question."""
 
     made: int = 0
     ambiguous: int = 0
 
 
 def tries_before(db: Database, job: Job, key: str) -> Tries:
-    """The calls made for a question by workers that had the job before."""
+    """The calls made for a question by workers that held the job before."""
     if job.attempt == 1:
         return Tries()
     row = db.row("tries", job_id=job.id, key=key)
@@ -76,24 +85,34 @@ def tries_before(db: Database, job: Job, key: str) -> Tries:
 
 
 def paid_reply(db: Database, job: Job, key: str) -> Completion | None:
-    """What a grader model said to this question before the worker was lost: it need not be asked again."""
-    row = db.row("paid_reply", job_id=job.id, key=key) if job.attempt > 1 else None
-    return Completion(row["reply_state"], row["reply"] or "", cost_usd=row["cost_usd"]) if row else None
+    """A grader model's reply to a question that an earlier holder of the job paid for; None without one."""
+    if job.attempt == 1:
+        return None
+    row = db.row("paid_reply", job_id=job.id, key=key)
+    if row is None:
+        return None
+    return Completion(row["reply_state"], row["reply"] or "", cost_usd=row["cost_usd"])
 
 
 def close_lost(db: Database, job: Job) -> None:
-    """Calls that a lost worker left in flight may have been billed: their reservation counts as spent."""
+    """Close the calls that earlier holders of a job left in flight."""
     if job.attempt > 1:
         db.run("close_lost_calls", job_ids=[job.id])
 
 
+def close_in_flight(tx: Connection, job_ids: Sequence[int]) -> None:
+    """Count the reservations of jobs' calls in flight as spent: they may be billed."""
+    tx.run("close_lost_calls", job_ids=list(job_ids))
+
+
 Settlement = dict[str, Any]
-"""What became of a call, as the settling statement takes it and as JSON can hold it."""
+"""The end of a call: parameters of the settling statement, in values that JSON can hold."""
 
 
 def answered(completion: Completion) -> Settlement:
     """The settlement of a call that was answered, whatever the answer is worth."""
     usage = completion.usage
+    tool_calls = [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls]
     return {
         "state": "settled",
         "cost_usd": str(completion.cost_usd),
@@ -107,17 +126,12 @@ def answered(completion: Completion) -> Settlement:
         "model": completion.model,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
-        "tool_calls": _tool_calls(completion),
+        "tool_calls": json.dumps(storable_json(tool_calls)) if tool_calls else None,
     }
 
 
-def _tool_calls(completion: Completion) -> str | None:
-    asked = [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls]
-    return json.dumps(storable_json(asked)) if asked else None
-
-
 def failed(fault: ProviderFault) -> Settlement:
-    """The settlement of a failed call: free unless it is ambiguous, then its reservation counts as spent."""
+    """The settlement of a failed call: free, or its whole reservation if it may have been billed."""
     is_ambiguous = fault.kind == "ambiguous"
     return {
         "state": "unknown" if is_ambiguous else "settled",
@@ -138,7 +152,7 @@ def failed(fault: ProviderFault) -> Settlement:
 
 def settle(db: Database, call_id: int, settlement: Settlement) -> None:
     """Replace a reservation by the price, once; a judge's answer is stored in the same statement."""
-    # What an earlier version left in the spool knows nothing of tools.
+    # Settlements that an earlier version left in the spool have no tool calls.
     db.run("settle", call_id=call_id, **{"tool_calls": None, **settlement})
 
 
@@ -153,3 +167,62 @@ def in_flight(db: Database, bakeoff_id: int) -> int:
     """How many calls of a bake-off are under way."""
     row = db.row("calls_in_flight", bakeoff_id=bakeoff_id)
     return int(row["n"]) if row else 0
+
+
+@dataclass(frozen=True)
+class JournalCall:
+    """One attempt at a call, as the journal has it."""
+
+    id: int
+    run: str
+    case_id: str
+    sample: int
+    purpose: Purpose
+    judge: str
+    provider: str
+    model: str
+    key: str
+    attempt: int
+    state: str
+    reserved_usd: Decimal
+    cost_usd: Decimal | None
+    usage: dict[str, Any] | None
+    request_id: str | None
+    fault_kind: str | None
+    fault_message: str | None
+    latency_ms: int | None
+    reserved_at: datetime
+    sent_at: datetime | None
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True)
+class DayCost:
+    """The calls of one judge for one purpose on one day (UTC)."""
+
+    day: date
+    provider: str
+    judge: str
+    purpose: Purpose
+    calls: int
+    unknown: int
+    cost_usd: Decimal
+    in_flight_usd: Decimal
+
+
+def journal(
+    db: Database, bakeoff_id: int, *, case_id: str | None, judge: str | None, limit: int
+) -> list[JournalCall]:
+    """The calls of a bake-off in order, of one case or judge if given."""
+    rows = db.rows("calls", bakeoff_id=bakeoff_id, case_id=case_id, judge=judge, limit=limit)
+    return [JournalCall(**row) for row in rows]
+
+
+def answer_keys(db: Database, job_id: int) -> list[str]:
+    """The keys of the questions that were put to a job's judge: hashes over the bytes of each prompt."""
+    return [row["key"] for row in db.rows("answer_keys", job_id=job_id)]
+
+
+def costs_since(db: Database, since: datetime) -> list[DayCost]:
+    """Dollars by day, provider, judge and purpose, the newest day first."""
+    return [DayCost(**row) for row in db.rows("costs", since=since)]

@@ -1,12 +1,12 @@
-"""A pool of Postgres connections that run named queries."""
+"""A pool of Postgres connections that run named queries, and the schema they need."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -15,13 +15,17 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from evalq.definitions.shipped import shipped_path
-from evalq.errors import Unreachable
+from evalq.errors import Contended, Unreachable
 
 Row = dict[str, Any]
+_Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
+_RawConnection = psycopg.Connection[Row]
+
 _TRIES = 4
-# The pool doubles its waits for a database that is away; it must not sleep for minutes when that is back.
+"""How often a statement or transaction runs when other transactions keep getting in its way."""
 _RECONNECT_S = 5.0
+"""The pool doubles its waits for a database that is away; it must not sleep for minutes after its return."""
 _NAME_LINE = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
@@ -38,9 +42,9 @@ def named_queries() -> dict[str, LiteralString]:
 
 
 class Connection:
-    """One connection; inside `Database.transaction()` everything it runs is one transaction."""
+    """One connection; inside a transaction everything it runs commits together."""
 
-    def __init__(self, raw: psycopg.Connection[Row]) -> None:
+    def __init__(self, raw: _RawConnection) -> None:
         self._raw = raw
 
     def rows(self, name: str, /, **params: object) -> list[Row]:
@@ -71,7 +75,7 @@ class Database:
 
     def __init__(self, url: str, *, max_size: int = 8, patience_s: float = 30) -> None:
         self.url = url
-        self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
+        self._pool: ConnectionPool[_RawConnection] = ConnectionPool(
             url,
             min_size=1,
             max_size=max_size,
@@ -80,67 +84,102 @@ class Database:
             reconnect_timeout=_RECONNECT_S,
             kwargs={"autocommit": True, "row_factory": dict_row, **_timeout(url)},
         )
-        self._open()
-
-    def _open(self) -> None:
         # One plain connection first: the pool would retry in the background for its whole timeout
         # and hide the reason.
-        with reachable():
-            psycopg.connect(self.url, **_timeout(self.url)).close()
+        with _mapped_errors():
+            psycopg.connect(url, **_timeout(url)).close()
             self._pool.open(wait=True, timeout=30)
 
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection on which every statement commits by itself."""
-        with reachable(), self._pool.connection() as raw:
-            yield Connection(raw)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """A connection on which everything commits together, or nothing."""
-        with reachable(), self._pool.connection() as raw, raw.transaction():
-            yield Connection(raw)
-
     def rows(self, name: str, /, **params: object) -> list[Row]:
         """Run a query by itself, return all its rows."""
-        return self.alone(lambda connection: connection.rows(name, **params))
+        return self._run(lambda raw: Connection(raw).rows(name, **params))
 
     def row(self, name: str, /, **params: object) -> Row | None:
         """Run a query by itself, return its first row if any."""
-        return self.alone(lambda connection: connection.row(name, **params))
+        return self._run(lambda raw: Connection(raw).row(name, **params))
 
     def run(self, name: str, /, **params: object) -> int:
         """Run a statement by itself, return how many rows it touched."""
-        return self.alone(lambda connection: connection.run(name, **params))
+        return self._run(lambda raw: Connection(raw).run(name, **params))
 
-    def alone(self, statement: Callable[[Connection], _Result]) -> _Result:
-        """Run what is its own transaction; a deadlock's victim has left nothing, so it is run again."""
-        with reachable():
+    def in_transaction(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Run `work` as one transaction, again when a deadlock undid it.
+
+        So `work` changes nothing but the database: `transaction()` is for the rest.
+        """
+
+        def run(raw: _RawConnection) -> _Result:
+            with raw.transaction():
+                return work(Connection(raw))
+
+        return self._run(run)
+
+    def _run(self, work: Callable[[_RawConnection], _Result]) -> _Result:
+        """Run one transaction; the victim of a deadlock has left no trace, so it runs again."""
+        with _mapped_errors():
             for _ in range(_TRIES - 1):
-                with suppress(DeadlockDetected, SerializationFailure), self._pool.connection() as raw:
-                    return statement(Connection(raw))
+                try:
+                    with self._pool.connection() as raw:
+                        return work(raw)
+                except (DeadlockDetected, SerializationFailure):
+                    continue
             with self._pool.connection() as raw:
-                return statement(Connection(raw))
+                return work(raw)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection on which everything commits together, or nothing; raises Contended on a deadlock."""
+        with _mapped_errors(), self._pool.connection() as raw, raw.transaction():
+            yield Connection(raw)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection on which every statement commits by itself."""
+        with _mapped_errors(), self._pool.connection() as raw:
+            yield Connection(raw)
+
+
+def transactional(
+    work: Callable[Concatenate[Connection, _Params], _Result],
+) -> Callable[Concatenate[Database, _Params], _Result]:
+    """Turn a function of a connection into one of a database that runs it with `in_transaction`."""
+
+    @wraps(work)
+    def run(db: Database, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        return db.in_transaction(lambda tx: work(tx, *args, **kwargs))
+
+    return run
 
 
 def _timeout(url: str) -> dict[str, Any]:
     """Ten seconds to connect, unless the address says otherwise."""
-    with reachable():
+    with _mapped_errors():
         return {} if "connect_timeout" in conninfo_to_dict(url) else {"connect_timeout": 10}
 
 
 @contextmanager
-def reachable() -> Iterator[None]:
-    """Say plainly that the database is away; its own words may hold the URL's password."""
+def _mapped_errors() -> Iterator[None]:
+    """Raise Contended for a deadlock, Unreachable for a database that is away, neither with a password."""
     try:
         yield
+    except (DeadlockDetected, SerializationFailure) as exc:
+        raise Contended(
+            "other transactions got in the way and nothing was written; the database is fine: try again"
+        ) from exc
     except (psycopg.OperationalError, PoolTimeout) as exc:
         reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
         raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc
+
+
+def server_version(db: Database) -> str:
+    """The version of the Postgres server."""
+    row = db.row("server_version")
+    assert row is not None
+    return str(row["version"])
 
 
 @dataclass(frozen=True)
@@ -169,15 +208,15 @@ def known_version() -> int:
     return schema_files()[-1].version
 
 
-def apply_schema(db: Database) -> list[SchemaFile]:
-    """Apply what is missing under a lock; return what was applied."""
-    with db.transaction() as tx:
-        tx.row("lock_schema")
-        tx.run("create_schema_versions")
-        missing = [file for file in schema_files() if file.version > _version(tx)]
-        for file in missing:
-            tx.script(file.sql)
-            tx.run("note_schema_version", version=file.version, name=file.name)
+@transactional
+def apply_schema(tx: Connection) -> list[SchemaFile]:
+    """Apply the missing schema files under a lock; return them."""
+    tx.row("lock_schema")
+    tx.run("create_schema_versions")
+    missing = [file for file in schema_files() if file.version > _version(tx)]
+    for file in missing:
+        tx.script(file.sql)
+        tx.run("note_schema_version", version=file.version, name=file.name)
     return missing
 
 

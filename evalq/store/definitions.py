@@ -1,9 +1,7 @@
-"""Snapshots of what a bake-off was given: tasks, evalsets and judges by their content."""
+"""Snapshots of tasks, evalsets and judges in Postgres, each under the hash of its content."""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pydantic import TypeAdapter
@@ -11,9 +9,8 @@ from pydantic import TypeAdapter
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.task import TaskConfig
-from evalq.records import BakeOffRow, Completion
+from evalq.records import BakeOffRow
 from evalq.store.database import Connection, Database
-from evalq.store.jobs import kept_completion
 
 _JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 
@@ -24,7 +21,7 @@ def case_json(case: EvalCase) -> str:
 
 
 def evalset_sha(evalset: EvalSet) -> str:
-    """The identity of an evalset: its cases in order, whatever file format they came from."""
+    """The identity of an evalset: a hash of its cases in order, whatever format their file had."""
     digest = hashlib.sha256()
     for case in evalset.cases:
         digest.update(case_json(case).encode() + b"\n")
@@ -32,23 +29,23 @@ def evalset_sha(evalset: EvalSet) -> str:
 
 
 def task_sha(task: TaskConfig) -> str:
-    """The identity of a task: all it says."""
-    return _sha("task", _text(task))
+    """The identity of a task: a hash of all its fields."""
+    return _sha("task", _json(task))
 
 
 def judge_sha(judge: JudgeConfig) -> str:
-    """The identity of a judge: all it says."""
-    return _sha("judge", _text(judge))
+    """The identity of a judge: a hash of all its fields."""
+    return _sha("judge", _json(judge))
 
 
 def add_task(tx: Connection, task: TaskConfig) -> str:
     """Keep a task, return its hash."""
-    return _add(tx, kind="task", name=task.name, text=_text(task))
+    return _add(tx, kind="task", name=task.name, text=_json(task))
 
 
 def add_judge(tx: Connection, judge: JudgeConfig) -> str:
     """Keep a judge, return its hash. A judge names the variable of its key, never the key."""
-    return _add(tx, kind="judge", name=judge.name, text=_text(judge))
+    return _add(tx, kind="judge", name=judge.name, text=_json(judge))
 
 
 def add_evalset(tx: Connection, evalset: EvalSet) -> str:
@@ -56,7 +53,10 @@ def add_evalset(tx: Connection, evalset: EvalSet) -> str:
     sha = evalset_sha(evalset)
     body = json.dumps({"name": evalset.name, "n_cases": len(evalset.cases)})
     if tx.row("add_definition", sha256=sha, kind="evalset", name=evalset.name, body=body):
-        rows = ((sha, c.id, i, c.stratum_name, case_json(c)) for i, c in enumerate(evalset.cases))
+        rows = (
+            (sha, case.id, ordinal, case.stratum_name, case_json(case))
+            for ordinal, case in enumerate(evalset.cases)
+        )
         tx.copy("copy_cases", rows)
     return sha
 
@@ -67,7 +67,7 @@ def _add(tx: Connection, *, kind: str, name: str, text: str) -> str:
     return sha
 
 
-def _text(definition: TaskConfig | JudgeConfig) -> str:
+def _json(definition: TaskConfig | JudgeConfig) -> str:
     return json.dumps(definition.model_dump(mode="json"), ensure_ascii=False)
 
 
@@ -95,54 +95,39 @@ class Snapshots:
         return str(row["body"])
 
 
-@dataclass(frozen=True)
-class StoredAnswer:
-    """What a judge said to a case, as it is stored."""
-
-    run_id: int
-    judge: str
-    job_id: int
-    sample: int
-    case: EvalCase
-    completion: Completion
+def evalset_cases(db: Database | Connection, eval_set_sha: str) -> list[EvalCase]:
+    """The cases of an evalset in order."""
+    rows = db.rows("evalset_cases", eval_set_sha=eval_set_sha)
+    return [EvalCase.model_validate_json(row["body"]) for row in rows]
 
 
-def stored_answers(db: Database, run_ids: Sequence[int], *, case_id: str | None = None) -> list[StoredAnswer]:
-    """The answers of some runs, in case order."""
-    return [
-        StoredAnswer(
-            row["run_id"],
-            row["judge"],
-            row["job_id"],
-            row["sample"],
-            EvalCase.model_validate_json(row["case_body"]),
-            kept_completion(row),
-        )
-        for row in db.rows("stored_answers", run_ids=list(run_ids), case_id=case_id)
-    ]
+def case_fingerprints(db: Database, eval_set_sha: str) -> dict[str, str]:
+    """A hash of each case's content, by case id."""
+    rows = db.rows("case_contents", eval_set_sha=eval_set_sha)
+    return {row["case_id"]: row["content"] for row in rows}
 
 
-def take_over(tx: Connection, bakeoff_id: int) -> None:
-    """Give a bake-off that grades anew the answers of the runs it is about; what has none ends at once."""
-    tx.run("take_over_answers", bakeoff_id=bakeoff_id)
-    tx.run("end_unanswered", bakeoff_id=bakeoff_id)
+def runs_code(db: Database, bakeoff_id: int) -> bool:
+    """Whether a grader of a bake-off's task or cases runs code."""
+    return db.row("runs_code", bakeoff_id=bakeoff_id) is not None
 
 
 def stored_evalset(db: Database, bakeoff: BakeOffRow) -> EvalSet:
     """The evalset a bake-off was given."""
-    rows = db.rows("evalset_cases", eval_set_sha=bakeoff.eval_set_sha)
-    cases = [EvalCase.model_validate_json(row["body"]) for row in rows]
-    return EvalSet(name=bakeoff.eval_set_name, cases=cases)
+    return EvalSet(name=bakeoff.eval_set_name, cases=evalset_cases(db, bakeoff.eval_set_sha))
 
 
 def stored_graders(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
-    """The grader models a bake-off was given, by the names they are called."""
+    """The grader models a bake-off was given, by the names its task uses."""
     row = db.row("bakeoff_graders", bakeoff_id=bakeoff_id)
+    if row is None:
+        return {}
     snapshots = Snapshots(db)
-    return {name: snapshots.judge(sha) for name, sha in (row["grader_shas"] if row else {}).items()}
+    return {name: snapshots.judge(sha) for name, sha in row["grader_shas"].items()}
 
 
 def stored_judges(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
-    """The judges of a bake-off as they were, by name."""
-    snapshots, rows = Snapshots(db), db.rows("run_judges", bakeoff_id=bakeoff_id)
+    """The judges a bake-off was given, by name."""
+    snapshots = Snapshots(db)
+    rows = db.rows("run_judges", bakeoff_id=bakeoff_id)
     return {row["judge"]: snapshots.judge(row["judge_sha"]) for row in rows}

@@ -13,17 +13,17 @@ from pydantic import ValidationError
 from evalq.definitions.evalset import EvalCase
 from evalq.errors import InputError
 from evalq.records import Completion, Grade, Outcome, ToolCall, Usage
-from evalq.store.database import Connection, Database, Row, known_version
+from evalq.store.database import Connection, Database, Row, known_version, transactional
 
 log = logging.getLogger(__name__)
 
 MAX_LOSSES = 3
-"""A job that killed so many workers would kill the next one too."""
+"""A job that killed this many workers would kill the next one too."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed job: what to ask whom, and the fence that guards its writes."""
+    """A claimed job: the question, the judge, and the fence that guards its writes."""
 
     id: int
     run_id: int
@@ -59,14 +59,14 @@ class Job:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether it may be what killed its worker: lost twice, or once while code ran on its behalf."""
+        """Whether it may have killed its worker: lost twice, or once while code ran on its behalf."""
         is_our_code = self.completion is not None or self.provider == "python"
         return self.losses >= 2 or (self.losses == 1 and is_our_code)
 
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """A job row just marked as queued: what its message needs."""
+    """A job just marked as queued, with what its message needs."""
 
     id: int
     run_id: int
@@ -79,13 +79,13 @@ class QueuedJob:
 
 
 def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
-    """Lease a job; None when there is nothing to do: done, held by another, or its bake-off stopped."""
+    """Lease a job; None when it is done or held by another worker, or its bake-off is stopped."""
     row = db.row("claim_job", job_id=job_id, lease_s=lease_s, schema_version=known_version())
     return _job(row) if row else None
 
 
 def held(db: Database, job_id: int, fence: int) -> Job | None:
-    """A job leased for this process by another; None when the lease was lost meanwhile."""
+    """A job that another process leased for this one; None when the lease was lost since."""
     row = db.row("held_job", job_id=job_id, fence=fence)
     return _job(row) if row else None
 
@@ -118,46 +118,48 @@ def kept_completion(row: Row) -> Completion:
 
 
 def extend(db: Database, held: Sequence[tuple[int, int]], *, lease_s: float) -> None:
-    """Heartbeat: keep the leases of the jobs (id, fence) in hand."""
+    """Heartbeat: extend the leases of the jobs (id, fence) that a worker holds."""
     ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
     db.run("extend_leases", job_ids=ids, fences=fences, lease_s=lease_s)
 
 
 def release(db: Database, job: Job, *, wait_s: float) -> None:
-    """Put a job back, not to be tried before `wait_s`."""
+    """Put a job back; no worker tries it again for `wait_s`."""
     db.row("release_job", job_id=job.id, fence=job.fence, wait_s=wait_s)
 
 
 def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
-    """Put back the jobs (id, fence) of a worker that must leave."""
+    """Put back the jobs (id, fence) of a worker that shuts down."""
     ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
     db.run("release_held", job_ids=ids, fences=fences)
 
 
-def lose(db: Database, job: Job) -> None:
+@transactional
+def lose(tx: Connection, job: Job) -> None:
     """Put back a job whose process died, and count that; the last time it ends as errored instead."""
-    with db.transaction() as tx:
-        if tx.row("lose_job", job_id=job.id, fence=job.fence):
-            tx.run("close_lost_calls", job_ids=[job.id])
-        _end_poisoned(tx)
+    if tx.row("lose_job", job_id=job.id, fence=job.fence):
+        tx.run("close_lost_calls", job_ids=[job.id])
+    _end_poisoned(tx)
 
 
-def return_expired(db: Database) -> int:
-    """Put back the jobs whose worker is gone; how many. Calls it had in flight count as spent.
+@transactional
+def return_expired(tx: Connection) -> int:
+    """Put back the jobs whose lease has expired; return how many. Calls they had in flight count as spent.
 
-    One at a time does it: the others have nothing to add.
+    One process at a time: a second one would find nothing.
     """
-    with db.transaction() as tx:
-        lock = tx.row("try_lock_reap")
-        expired = tx.rows("reap_leases") if lock and lock["got"] else []
-        if expired:
-            tx.run("close_lost_calls", job_ids=[row["id"] for row in expired])
-            _end_poisoned(tx)
+    lock = tx.row("try_lock_reap")
+    if lock is None or not lock["got"]:
+        return 0
+    expired = tx.rows("reap_leases")
+    if expired:
+        tx.run("close_lost_calls", job_ids=[row["id"] for row in expired])
+        _end_poisoned(tx)
     return len(expired)
 
 
 def _end_poisoned(tx: Connection) -> None:
-    """End the jobs that have killed their worker too often: they must not take the fleet down with them."""
+    """End the jobs that killed their worker too often, before they take the fleet down."""
     for row in tx.rows("end_poisoned", limit=MAX_LOSSES):
         log.warning("run_id=%s case_id=%s: its worker died too often", row["run_id"], row["case_id"])
 
@@ -171,31 +173,27 @@ def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) ->
         verdict=outcome.verdict,
         error_kind=outcome.error_kind,
         message=storable(outcome.message),
-        grades=_marks(grades),
+        grades=_grades_json(grades),
     )
     return row is not None
 
 
 def hand_over(db: Database, job: Job, grades: Sequence[Grade]) -> bool:
     """Leave a job to a worker without keys, with its grades so far; False when the lease was lost."""
-    return db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_marks(grades)) is not None
+    row = db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_grades_json(grades))
+    return row is not None
 
 
-def grades_so_far(db: Database, job: Job) -> list[Grade]:
-    """The grades other workers have given to a job's answer."""
-    return [Grade(**row) for row in db.rows("job_grades", job_id=job.id)]
+def _grades_json(grades: Sequence[Grade]) -> str:
+    """Grades as the statements that store them take them."""
+    rows = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
+    return json.dumps(rows)
 
 
-def is_last(db: Database, job: Job) -> bool:
-    """Whether no job of its run is open any more."""
-    row = db.row("open_jobs", run_id=job.run_id)
-    return row is not None and row["n"] == 0
-
-
-def _marks(grades: Sequence[Grade]) -> str:
-    """Grades as the statements that keep them take them."""
-    marks = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
-    return json.dumps(marks)
+def has_open_jobs(db: Database | Connection, run_id: int) -> bool:
+    """Whether a job of a run has not ended."""
+    row = db.row("open_jobs", run_id=run_id)
+    return row is None or row["n"] > 0
 
 
 def storable(text: str | None) -> str | None:
@@ -206,17 +204,32 @@ def storable(text: str | None) -> str | None:
 
 
 def storable_json(value: Any) -> Any:
-    """The same of every text in a JSON value."""
+    """A JSON value with every text in it made storable."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, Mapping):
         return {storable(str(key)): storable_json(inner) for key, inner in value.items()}
-    return [storable_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [storable_json(inner) for inner in value]
+    return value
+
+
+@dataclass(frozen=True)
+class StaleQueue:
+    """A queue some of whose messages have been out for a while; only calls have a queue per provider."""
+
+    stage: str
+    provider: str
+
+
+def lock_gate(tx: Connection, gate: str) -> None:
+    """Allow one pump of a gate at a time, until the transaction ends."""
+    tx.row("lock_gate", gate=gate)
 
 
 def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
     """Mark the next ready jobs of a gate as queued, up to its window."""
-    tx.row("lock_gate", gate=gate)
+    lock_gate(tx, gate)
     return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate)]
 
 
@@ -225,7 +238,17 @@ def gates_with_ready_jobs(db: Database) -> list[str]:
     return [row["gate"] for row in db.rows("gates_with_ready_jobs")]
 
 
-def leased_count(db: Database, bakeoff_id: int) -> int:
-    """How many jobs of a bake-off are in workers' hands."""
+def stale_queues(db: Database, *, older_s: float) -> list[StaleQueue]:
+    """The queues of jobs that were queued more than `older_s` ago."""
+    return [StaleQueue(**row) for row in db.rows("stale_queues", older_s=older_s)]
+
+
+def requeue_lost(db: Database, queue: StaleQueue, *, older_s: float) -> int:
+    """Make the jobs of an empty queue ready that were queued more than `older_s` ago; return how many."""
+    return len(db.rows("requeue_lost", stage=queue.stage, provider=queue.provider, older_s=older_s))
+
+
+def leased_count(db: Database | Connection, bakeoff_id: int) -> int:
+    """How many jobs of a bake-off workers hold."""
     row = db.row("leased_jobs", bakeoff_id=bakeoff_id)
     return int(row["n"]) if row else 0

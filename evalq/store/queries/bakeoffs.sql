@@ -58,10 +58,6 @@ SELECT r.id, r.judge, r.vendor, r.provider, r.gate, r.n_jobs, r.state, r.pause_r
 FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
 WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id;
 
--- run --
--- One run, to conclude it.
-SELECT id, bakeoff_id, state, n_jobs FROM runs WHERE id = %(run_id)s;
-
 -- run_place --
 -- The bake-off and the judge of a run.
 SELECT bakeoff_id, judge FROM runs WHERE id = %(run_id)s;

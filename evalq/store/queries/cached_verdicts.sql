@@ -3,21 +3,21 @@
 -- cached_verdict --
 -- A verdict given before to exactly this question, noted as used by this job.
 WITH hit AS (
-    SELECT key, verdict, reason, cost_usd FROM verdict_cache WHERE key = %(key)s
+    SELECT key, verdict, cost_usd FROM verdict_cache WHERE key = %(key)s
 ), used AS (
     INSERT INTO verdict_uses (job_id, key, bakeoff_id, saved_usd)
     SELECT %(job_id)s, key, %(bakeoff_id)s, cost_usd FROM hit ON CONFLICT DO NOTHING
 )
-SELECT verdict, reason FROM hit;
+SELECT verdict FROM hit;
 
 -- keep_verdict --
 -- Remember a verdict; the first one stays.
 INSERT INTO verdict_cache (key, verdict, reason, grader_model, cost_usd)
-VALUES (%(key)s, %(verdict)s, %(reason)s, %(grader_model)s, %(cost_usd)s) ON CONFLICT DO NOTHING;
+VALUES (%(key)s, %(verdict)s, '', %(grader_model)s, %(cost_usd)s) ON CONFLICT DO NOTHING;
 
 -- peek_verdict --
 -- A verdict given before, for those who only want to know.
-SELECT verdict, cost_usd FROM verdict_cache WHERE key = %(key)s;
+SELECT verdict FROM verdict_cache WHERE key = %(key)s;
 
 -- cache_savings --
 -- Verdicts of a bake-off that came from the cache, and what they would have cost.

@@ -63,9 +63,9 @@ SELECT close_lost_calls(%(job_ids)s);
 SELECT count(*) AS n FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.bakeoff_id = %(bakeoff_id)s AND c.state = 'sent' AND j.state = 'leased' AND j.lease_until > now();
 
--- sent_keys --
--- Which questions were put to whom for a job, in order: their keys are made of the prompts' bytes.
-SELECT purpose, judge, key, state, reply FROM call_journal WHERE job_id = %(job_id)s ORDER BY id;
+-- answer_keys --
+-- The questions that were put to a job's judge, in order: their keys are made of the prompts' bytes.
+SELECT key FROM call_journal WHERE job_id = %(job_id)s AND purpose = 'answer' ORDER BY id;
 
 -- calls --
 -- The calls of a bake-off, one row per attempt, in order.
@@ -93,3 +93,7 @@ SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.p
        coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS in_flight_usd
 FROM call_journal c WHERE c.reserved_at >= %(since)s
 GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, cost_usd DESC, 2, 3, 4;
+
+-- installation --
+-- The name of this database.
+SELECT uid FROM installation;

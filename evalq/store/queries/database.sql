@@ -21,7 +21,3 @@ INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
 -- server_version --
 -- For the doctor.
 SELECT current_setting('server_version') AS version;
-
--- installation --
--- The name of this database.
-SELECT uid FROM installation;

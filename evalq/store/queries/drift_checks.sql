@@ -59,7 +59,7 @@ ORDER BY e.id DESC LIMIT %(limit)s;
 
 -- accepted_baseline --
 -- The run somebody accepted last for a judge and set.
-SELECT a.id, a.run_id, a.accepted_at, b.eval_set_sha, b.task_sha
+SELECT a.id, a.run_id, a.task_name, a.eval_set_name, a.judge, a.accepted_at, b.eval_set_sha, b.task_sha
 FROM drift_baselines a JOIN runs r ON r.id = a.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
 WHERE a.task_name = %(task_name)s AND a.eval_set_name = %(eval_set_name)s AND a.judge = %(judge)s
 ORDER BY a.id DESC LIMIT 1;
@@ -110,17 +110,21 @@ ORDER BY decided_at, run_id LIMIT 1;
 
 -- checks_of --
 -- The checks of a bake-off, in the order its judges were named.
-SELECT c.run_id, c.rule, c.verdict, c.confirm_run_id, c.numbers, c.decided_at, r.judge, k.bakeoff_id AS confirm_bakeoff_id
-FROM drift_checks c JOIN runs r ON r.id = c.run_id LEFT JOIN runs k ON k.id = c.confirm_run_id
+SELECT b.task_name, b.eval_set_name, r.judge, c.run_id, c.rule, c.verdict, c.numbers, c.decided_at, c.confirm_run_id,
+       k.bakeoff_id AS confirm_bakeoff_id
+FROM drift_checks c JOIN runs r ON r.id = c.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+LEFT JOIN runs k ON k.id = c.confirm_run_id
 WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY c.run_id;
 
 -- recent_checks --
 -- The newest checks of every judge and set, newest first.
-SELECT * FROM (
-    SELECT b.task_name, b.eval_set_name, r.judge, c.run_id, c.rule, c.verdict, c.confirm_run_id, c.numbers, c.opened_at,
-           c.decided_at,
+SELECT task_name, eval_set_name, judge, run_id, rule, verdict, numbers, decided_at, confirm_run_id, confirm_bakeoff_id
+FROM (
+    SELECT b.task_name, b.eval_set_name, r.judge, c.run_id, c.rule, c.verdict, c.numbers, c.decided_at, c.confirm_run_id,
+           k.bakeoff_id AS confirm_bakeoff_id,
            row_number() OVER (PARTITION BY b.task_name, b.eval_set_name, r.judge ORDER BY c.run_id DESC) AS place
     FROM drift_checks c JOIN runs r ON r.id = c.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+    LEFT JOIN runs k ON k.id = c.confirm_run_id
     WHERE %(task_name)s::text IS NULL OR b.task_name = %(task_name)s
 ) recent WHERE place <= %(limit)s ORDER BY task_name, eval_set_name, judge, run_id DESC;
 
@@ -136,6 +140,8 @@ SELECT id, task_name, eval_set_name, judge_model FROM eval_runs WHERE id = %(run
 
 -- current_baselines --
 -- The accepted run of every judge and set.
-SELECT DISTINCT ON (task_name, eval_set_name, judge) id, run_id, task_name, eval_set_name, judge, accepted_at
-FROM drift_baselines WHERE %(task_name)s::text IS NULL OR task_name = %(task_name)s
-ORDER BY task_name, eval_set_name, judge, id DESC;
+SELECT DISTINCT ON (a.task_name, a.eval_set_name, a.judge) a.id, a.run_id, a.task_name, a.eval_set_name, a.judge,
+       a.accepted_at, b.eval_set_sha, b.task_sha
+FROM drift_baselines a JOIN runs r ON r.id = a.run_id JOIN bakeoffs b ON b.id = r.bakeoff_id
+WHERE %(task_name)s::text IS NULL OR a.task_name = %(task_name)s
+ORDER BY a.task_name, a.eval_set_name, a.judge, a.id DESC;

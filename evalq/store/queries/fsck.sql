@@ -270,7 +270,7 @@ UPDATE outcomes SET case_id = 'job ' || job_id WHERE job_id = ANY(%(job_ids)s);
 UPDATE outcomes o SET run_id = j.run_id, bakeoff_id = j.bakeoff_id, case_id = j.case_id, sample = j.sample
 FROM jobs j WHERE j.id = o.job_id AND o.job_id = ANY(%(job_ids)s);
 
--- ask_anew --
+-- ask_again --
 -- Jobs whose paid answer is lost are asked from the first try.
 UPDATE jobs j SET retried_at = clock_timestamp()
 WHERE j.id = ANY(%(job_ids)s) AND j.state IN ('ready', 'queued')

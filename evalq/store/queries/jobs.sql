@@ -101,12 +101,6 @@ WITH done AS (
 )
 SELECT id, run_id, case_id FROM done;
 
--- opponent --
--- What another judge of a bake-off said to a case, as far as it has come.
-SELECT k.state, k.answer, j.state AS job_state, r.state AS run_state
-FROM runs r JOIN jobs j ON j.run_id = r.id LEFT JOIN completions k ON k.job_id = j.id
-WHERE r.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s AND j.case_id = %(case_id)s AND j.sample = %(sample)s;
-
 -- finish_job --
 -- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
 WITH done AS (
@@ -139,11 +133,6 @@ WITH handed AS (
     ON CONFLICT DO NOTHING
 )
 SELECT id FROM handed;
-
--- job_grades --
--- The grades a job has so far, in the order of its graders.
-SELECT grader, passed, score, reason, required, weight, kind, pending, details FROM grades WHERE job_id = %(job_id)s
-ORDER BY ordinal, grader;
 
 -- open_jobs --
 -- How many jobs of a run have not ended.

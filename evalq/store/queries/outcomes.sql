@@ -81,18 +81,9 @@ SET kappa = excluded.kappa, n = excluded.n, ac1 = excluded.ac1, degenerate = exc
 -- Forget the agreement of some runs with any other.
 DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s);
 
--- job_outcome --
--- How a job ended.
-SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
-
 -- outcome --
 -- How a job has ended.
 SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
-
--- judge_verdicts --
--- The verdicts of one judge of a bake-off, by case.
-SELECT o.case_id, o.verdict, o.error_kind FROM outcomes o JOIN runs r ON r.id = o.run_id
-WHERE o.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s ORDER BY o.case_id, o.sample;
 
 -- past_tallies --
 -- The verdict counts of a task's latest bake-offs of several judges, case by case.
@@ -107,38 +98,6 @@ WITH latest AS (
 SELECT r.bakeoff_id, r.judge, array_agg(t.case_id) AS cases, array_agg(t.graded) AS graded,
        array_agg(t.passed) AS passed
 FROM runs r JOIN tallies t ON t.run_id = r.id GROUP BY r.id ORDER BY r.bakeoff_id, r.id;
-
--- inspected_cases --
--- The cases of a bake-off with each judge's verdict, in evalset order.
-SELECT c.case_id, c.ordinal, c.stratum, c.body::text AS body,
-       array_agg(r.judge ORDER BY r.id, o.sample) AS judges, array_agg(o.verdict ORDER BY r.id, o.sample) AS verdicts
-FROM bakeoffs b
-JOIN cases c ON c.eval_set_sha = b.eval_set_sha
-JOIN outcomes o ON o.bakeoff_id = b.id AND o.case_id = c.case_id
-JOIN runs r ON r.id = o.run_id
-WHERE b.id = %(bakeoff_id)s
-GROUP BY c.eval_set_sha, c.case_id ORDER BY c.ordinal;
-
--- inspected_answers --
--- Answers of a bake-off with verdict, error and price, for some cases, in judge order.
-SELECT r.judge, o.case_id, o.sample, o.job_id, o.verdict, o.error_kind, o.message, k.answer,
-       k.state AS completion_state, k.latency_ms, k.cost_usd, k.input_tokens, k.output_tokens, k.tool_calls
-FROM outcomes o JOIN runs r ON r.id = o.run_id LEFT JOIN completions k ON k.job_id = o.job_id
-WHERE o.bakeoff_id = %(bakeoff_id)s AND o.case_id = ANY(%(case_ids)s)
-ORDER BY o.case_id, r.id, o.sample;
-
--- inspected_grades --
--- The grades behind some jobs' outcomes.
-SELECT job_id, grader, passed, score, reason, kind, pending, details FROM grades WHERE job_id = ANY(%(job_ids)s)
-ORDER BY job_id, ordinal, grader;
-
--- smoke_answers --
--- What each judge of a bake-off said to its first case, answered or not.
-SELECT DISTINCT ON (r.id) r.judge, k.state AS completion_state, k.answer, k.latency_ms, k.input_tokens,
-       k.output_tokens, k.cost_usd, o.message
-FROM runs r JOIN jobs j ON j.run_id = r.id
-LEFT JOIN completions k ON k.job_id = j.id LEFT JOIN outcomes o ON o.job_id = j.id
-WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id, j.position;
 
 -- labelled_answers --
 -- Every job of a bake-off with the grader's verdict on its answer, in case order.
@@ -159,10 +118,3 @@ WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY l.job_id, l.labeller;
 INSERT INTO human_labels (job_id, labeller, passed)
 SELECT * FROM unnest(%(job_ids)s::bigint[], %(labellers)s::text[], %(passed)s::boolean[])
 ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now(), from_review = FALSE;
-
--- answer_texts --
--- What was asked, expected and answered in some jobs.
-SELECT j.id AS job_id, c.body::text AS body, k.answer
-FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
-JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id
-LEFT JOIN completions k ON k.job_id = j.id WHERE j.id = ANY(%(job_ids)s);

@@ -123,7 +123,7 @@ SELECT reviewer FROM human_reviews WHERE item_id = %(item_id)s AND adjudicates A
 
 -- last_review --
 -- What a person did last: of an item, or of all.
-SELECT h.item_id, i.token, i.bakeoff_id FROM human_reviews h JOIN review_items i ON i.id = h.item_id
+SELECT i.id, i.token, i.bakeoff_id FROM human_reviews h JOIN review_items i ON i.id = h.item_id
 WHERE h.reviewer = %(reviewer)s AND (%(item_id)s::bigint IS NULL OR h.item_id = %(item_id)s)
   AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND (h.state = 'rated' OR %(item_id)s IS NOT NULL AND h.state = 'leased')
