@@ -49,7 +49,7 @@ def main() -> None:
         with timed(f"plan {N_CASES * N_JUDGES:,} jobs"):
             plan = make_plan(task, EvalSet(name="bench", cases=cases), judges)
         with timed("record them (COPY)"):
-            bakeoff_id = bakeoffs.record(db, plan, bakeoffs.Terms(Decimal(5)))
+            bakeoff_id = db.in_transaction(lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(5))))
         _publish(db, broker, bakeoff_id)
         db.close()
 

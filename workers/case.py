@@ -17,7 +17,7 @@ from evalq.grading.sandbox.availability import require_sandbox
 from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.grading.sandbox.running import run as run_program
 from evalq.records import Completion, Grade, Prompt
-from evalq.store import jobs
+from evalq.store import answers
 from evalq.store.jobs import Job
 from workers.connections import Connections
 
@@ -53,7 +53,7 @@ class CaseRun:
             return grade_answer(answer, self)
         if self._job.stage == "call":
             return grade_answer(answer, self) + ask_people(answer)
-        before = jobs.grades_so_far(self._here.db, self._job)
+        before = answers.grades(self._here.db, [self._job.id])[self._job.id]
         return before + grade_answer(answer, self, stage="sandbox") + ask_people(answer)
 
     def leaves_code(self, completion: Completion) -> bool:
@@ -82,17 +82,14 @@ class CaseRun:
 
     def answer_of(self, judge: str) -> str:
         """Another judge's answer to this case; PutBack while that is on its way."""
-        job = self._job
-        row = self._here.db.row(
-            "opponent", bakeoff_id=job.bakeoff_id, judge=judge, case_id=job.case.id, sample=job.sample
-        )
-        if row is None:
+        other = answers.opponent_answer(self._here.db, self._job, judge)
+        if other is None:
             raise UngradableAnswer(f"judge {judge!r} is not in this bake-off")
-        if row["state"] is None and row["job_state"] != "done" and row["run_state"] == "running":
+        if other.state is None and other.job_state != "done" and other.run_state == "running":
             raise PutBack(f"{judge} has not answered yet", wait_s=_OPPONENT_WAIT_S)
-        if row["state"] != "answered":
+        if other.state != "answered":
             raise UngradableAnswer(f"{judge} has no answer to compare with")
-        return str(row["answer"])
+        return str(other.answer)
 
     def _grader(self, model: str | None) -> ConnectedJudge:
         sha = self._job.grader_shas.get(model or "")

@@ -126,7 +126,7 @@ def _ask_for_more(here: Connections, job: Job) -> None:
 
 def _conclude_if_last(here: Connections, job: Job) -> None:
     """A requeued job may finish after its chord's callback ran, so conclude here if it was the last."""
-    if job.attempt > 1 and jobs.is_last(here.db, job):
+    if job.attempt > 1 and not jobs.has_open_jobs(here.db, job.run_id):
         here.broker.send("conclude", job.run_id)
 
 

@@ -16,13 +16,13 @@ from evalq.definitions.graders import Human
 from evalq.definitions.graders.human import RankingScale
 from evalq.grading.grade import outcome_of, threshold_of
 from evalq.grading.people import ReviewDecision, decide, grade_of, human_grader, read_rating
-from evalq.records import BakeOffRow, Grade, Outcome
-from evalq.results import BakeOffResult, CiMethod, RunResult
-from evalq.store import bakeoffs, outcomes, reviews
-from evalq.store.database import Connection, Database, Row
+from evalq.records import Grade, Outcome
+from evalq.results import BakeOffResult, CiMethod
+from evalq.store import answers, bakeoffs, jobs, outcomes, reviews
+from evalq.store.database import Connection, Database, transactional
 from evalq.store.definitions import Snapshots
 from evalq.store.outcomes import evidence
-from evalq.store.reviews import ItemRow, NewItem
+from evalq.store.reviews import ItemRow, NewItem, UnlistedGrade
 from evalq.summary.summarise import summarise, summarise_run
 
 log = logging.getLogger(__name__)
@@ -59,23 +59,22 @@ def catch_up(tx: Connection, bakeoff_id: int) -> set[int]:
     The caller holds the lock of the bake-off's conclusions.
     """
     listed = list_items(tx, bakeoff_id)
-    stale = [row["id"] for row in tx.rows("stale_review_items", bakeoff_id=bakeoff_id)]
-    return regrade(tx, sorted({*listed, *stale}))
+    return regrade(tx, sorted({*listed, *reviews.stale_items(tx, bakeoff_id)}))
 
 
 def list_items(tx: Connection, bakeoff_id: int) -> list[int]:
     """Make items of the grades that wait for people; return those that must be graded anew: rankings."""
     snapshots = Snapshots(tx)
-    answers: defaultdict[str, list[Row]] = defaultdict(list)
+    waiting: defaultdict[str, list[UnlistedGrade]] = defaultdict(list)
     graders: dict[str, Human] = {}
-    for row in tx.rows("unlisted_reviews", bakeoff_id=bakeoff_id):
-        grader = _grader(snapshots, row["task_sha"], row["case_body"], row["grader"])[1]
+    for grade in reviews.unlisted_grades(tx, bakeoff_id):
+        grader = _grader(snapshots, grade.task_sha, grade.case_body, grade.grader)[1]
         is_ranking = isinstance(grader.rating_scale, RankingScale)
-        if row["is_complete"] if is_ranking else row["is_wanted"]:
-            token = _token(row) if is_ranking else _token(row, row["job_id"])
-            answers[token].append(row)
+        if grade.is_complete if is_ranking else grade.is_wanted:
+            token = _token(grade) if is_ranking else _token(grade, grade.job_id)
+            waiting[token].append(grade)
             graders[token] = grader
-    items = [_new_item(token, rows, graders[token]) for token, rows in answers.items()]
+    items = [_new_item(token, grades, graders[token]) for token, grades in waiting.items()]
     ids = reviews.add_items(tx, bakeoff_id, items) if items else {}
     rankings = [ids[item.token] for item in items if isinstance(item.terms.rating_scale, RankingScale)]
     for item_id in rankings:
@@ -89,10 +88,10 @@ def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
     changed: set[int | None] = set()
     for item_id in item_ids:
         found = read_reviewed(tx, item_id, snapshots)
-        tx.run("set_item_open", item_id=item_id, is_open=found.standing.state == "pending")
+        reviews.set_open(tx, item_id, is_open=found.standing.state == "pending")
         for job_id, grade in found.grades():
             changed.add(reviews.regrade(tx, job_id, grade))
-            grades = reviews.grades(tx, job_id)
+            grades = answers.grades(tx, [job_id])[job_id]
             # While a job is run again it has neither grades nor an outcome; its conclusion catches up.
             if grades:
                 changed.add(reviews.change_outcome(tx, job_id, found.outcome(grades)))
@@ -120,22 +119,22 @@ def find_stale(db: Database, bakeoff_id: int | None) -> list[tuple[Reviewed, str
     """Rated items whose grades or outcomes are not what their ratings say, and what is wrong."""
     snapshots = Snapshots(db)
     found = []
-    for row in db.rows("rated_review_items", bakeoff_id=bakeoff_id):
-        reviewed = read_reviewed(db, row["id"], snapshots)
+    for item_id in reviews.rated_items(db, bakeoff_id):
+        reviewed = read_reviewed(db, item_id, snapshots)
         if wrong := next(filter(None, (_wrong(db, reviewed, *pair) for pair in reviewed.grades())), None):
             found.append((reviewed, wrong))
     return found
 
 
 def _wrong(db: Database, reviewed: Reviewed, job_id: int, grade: Grade) -> str | None:
-    grades, outcome = reviews.grades(db, job_id), db.row("outcome", job_id=job_id)
+    grades, outcome = answers.grades(db, [job_id])[job_id], outcomes.read_outcome(db, job_id)
     kept = next((one for one in grades if one.grader == grade.grader), None)
     if kept is None or outcome is None:
         return None  # it is being run again
     if (kept.passed, kept.pending) != (grade.passed, grade.pending):
         return f"{_words(kept)} though its {len(reviewed.standing.ratings)} reviews say {_words(grade)}"
     follows = reviewed.outcome(grades).verdict
-    return None if follows == outcome["verdict"] else f"{outcome['verdict']} though its grades say {follows}"
+    return None if follows == outcome.verdict else f"{outcome.verdict} though its grades say {follows}"
 
 
 def _words(grade: Grade) -> str:
@@ -144,20 +143,18 @@ def _words(grade: Grade) -> str:
     return {True: "passed", False: "failed", None: "undecided"}[grade.passed]
 
 
-def _new_item(token: str, rows: Sequence[Row], grader: Human) -> NewItem:
+def _new_item(token: str, grades: Sequence[UnlistedGrade], grader: Human) -> NewItem:
     """Answers in an order that says nothing of their judges."""
-    job_ids = sorted((row["job_id"] for row in rows), key=lambda job_id: _token(rows[0], job_id))
-    first = rows[0]
-    return NewItem(token, first["grader"], first["case_id"], first["sample"], grader, tuple(job_ids))
+    first = grades[0]
+    job_ids = sorted((grade.job_id for grade in grades), key=lambda job_id: _token(first, job_id))
+    return NewItem(token, first.grader, first.case_id, first.sample, grader, tuple(job_ids))
 
 
 def _void(tx: Connection, bakeoff_id: int, item_id: int) -> None:
     """Rankings that do not hold a late answer count no more."""
-    void = {row["reviewer"] for row in tx.rows("drop_reviews", item_id=item_id)}
-    job_ids = [answer.job_id for answer in reviews.answers(tx, item_id)]
-    for reviewer in sorted(void):
+    for reviewer in sorted(reviews.drop_reviews(tx, item_id)):
         log.warning("bakeoff_id=%s: a late answer makes a ranking void", bakeoff_id)
-        tx.run("label_from_reviews", job_ids=job_ids, reviewer=reviewer)
+        reviews.relabel(tx, item_id, reviewer)
 
 
 def _grader(snapshots: Snapshots, task_sha: str, case_body: str, name: str) -> tuple[EvalCase, Human]:
@@ -165,9 +162,9 @@ def _grader(snapshots: Snapshots, task_sha: str, case_body: str, name: str) -> t
     return case, human_grader(snapshots.task(task_sha), case, name)
 
 
-def _token(row: Row, job_id: int | None = None) -> str:
+def _token(grade: UnlistedGrade, job_id: int | None = None) -> str:
     """A name that gives nothing away: the bake-off's uid is in it, and nobody who reviews sees that."""
-    parts = (row["uid"], row["grader"], row["case_id"], row["sample"], job_id or "")
+    parts = (grade.uid, grade.grader, grade.case_id, grade.sample, job_id or "")
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:_TOKEN_DIGITS]
 
 
@@ -176,28 +173,35 @@ def conclude(db: Database, run_id: int) -> bool:
 
     Idempotent and safe to call at any time: Postgres rows decide, not the number of messages seen.
     """
-    with db.transaction() as tx:
-        run = tx.row("run", run_id=run_id)
-        if run is None:
-            return False
-        tx.row("lock_bakeoff", bakeoff_id=run["bakeoff_id"])
-        if _has_open_jobs(tx, run_id) or not tx.row("conclude_run", run_id=run_id):
-            return False
-        changed = catch_up(tx, run["bakeoff_id"])
-        conclude_again(tx, run["bakeoff_id"], {*changed, run_id})
-        if _is_last(tx, run["bakeoff_id"]):
-            _write_bakeoff(tx, run["bakeoff_id"])
-        failpoint("conclude_before_commit")
-    failpoint("conclude_after_commit")
+    is_concluded = _conclude(db, run_id)
+    if is_concluded:
+        failpoint("conclude_after_commit")
+    return is_concluded
+
+
+@transactional
+def _conclude(tx: Connection, run_id: int) -> bool:
+    place = bakeoffs.place_of_run(tx, run_id)
+    if place is None:
+        return False
+    bakeoff_id, _ = place
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    if jobs.has_open_jobs(tx, run_id) or not bakeoffs.conclude_run(tx, run_id):
+        return False
+    changed = catch_up(tx, bakeoff_id)
+    conclude_again(tx, bakeoff_id, {*changed, run_id})
+    if _is_last(tx, bakeoff_id):
+        _write_bakeoff(tx, bakeoff_id)
+    failpoint("conclude_before_commit")
     return True
 
 
-def conclude_paused(db: Database, bakeoff_id: int) -> None:
+@transactional
+def conclude_paused(tx: Connection, bakeoff_id: int) -> None:
     """Conclude a bake-off whose last judges were paused, once the calls in flight are home."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        if _bakeoff(tx, bakeoff_id).state == "running" and _is_last(tx, bakeoff_id):
-            _write_bakeoff(tx, bakeoff_id)
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    if bakeoffs.get(tx, bakeoff_id).state == "running" and _is_last(tx, bakeoff_id):
+        _write_bakeoff(tx, bakeoff_id)
 
 
 def conclude_again(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) -> None:
@@ -208,7 +212,7 @@ def conclude_again(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) ->
     for run in bakeoffs.runs(tx, bakeoff_id):
         if run.id in run_ids and run.state == "concluded":
             _write_run(tx, bakeoff_id, run.id)
-    if run_ids and _bakeoff(tx, bakeoff_id).state == "concluded":
+    if run_ids and bakeoffs.get(tx, bakeoff_id).state == "concluded":
         _write_bakeoff(tx, bakeoff_id)
 
 
@@ -228,44 +232,22 @@ def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> Bake
     return holdout.annotate(db, bakeoff, result)
 
 
-def _has_open_jobs(tx: Connection, run_id: int) -> bool:
-    row = tx.row("open_jobs", run_id=run_id)
-    return row is None or row["n"] > 0
-
-
 def _is_last(tx: Connection, bakeoff_id: int) -> bool:
     """True when no judge is running and no job of a paused one is in hand: its end is part of the result."""
-    counts = [tx.row(name, bakeoff_id=bakeoff_id) for name in ("running_runs", "leased_jobs")]
-    return all(row is not None and row["n"] == 0 for row in counts)
+    return not bakeoffs.has_running_runs(tx, bakeoff_id) and jobs.leased_count(tx, bakeoff_id) == 0
 
 
 def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:
-    bakeoff, facts = _bakeoff(tx, bakeoff_id), evidence(tx, bakeoff_id, run_id=run_id)
+    bakeoff, facts = bakeoffs.get(tx, bakeoff_id), evidence(tx, bakeoff_id, run_id=run_id)
     run = next(run for run in bakeoffs.runs(tx, bakeoff_id) if run.id == run_id)
-    _add_eval_run(tx, summarise_run(bakeoff, run, facts.outcomes, facts))
-
-
-def _add_eval_run(tx: Connection, result: RunResult) -> None:
-    names = ("run_id", "n_cases", "n_pass", "n_fail", "n_error", "accuracy", "ci_low", "ci_high", "ci_method")
-    more = ("p50_latency_ms", "p95_latency_ms", "total_cost_usd", "excluded", "n_pending")
-    strata = {name: dataclasses.asdict(rate) for name, rate in result.per_stratum.items()}
-    tx.run(
-        "add_eval_run",
-        **{name: getattr(result, name) for name in names + more},
-        per_stratum=json.dumps(strata),
-    )
+    outcomes.write_eval_run(tx, summarise_run(bakeoff, run, facts.outcomes, facts))
 
 
 def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
-    bakeoff = dataclasses.replace(_bakeoff(tx, bakeoff_id), state="concluded")
+    bakeoff = dataclasses.replace(bakeoffs.get(tx, bakeoff_id), state="concluded")
     result = summarise(bakeoff, bakeoffs.runs(tx, bakeoff_id), evidence(tx, bakeoff_id))
     ids = {run.judge: run.run_id for run in result.runs}
-    tx.run("drop_kappas", run_ids=list(ids.values()))  # a second conclusion may rank, and so pair, otherwise
+    # A second conclusion may rank the judges, and so pair them, in another order.
+    outcomes.drop_kappas(tx, list(ids.values()))
     outcomes.keep_kappas(tx, result.kappa, ids)
     bakeoffs.conclude(tx, bakeoff_id, holdout.close_bakeoff(tx, bakeoff, result).to_dict())
-
-
-def _bakeoff(tx: Connection, bakeoff_id: int) -> BakeOffRow:
-    row = tx.row("bakeoff", bakeoff_id=bakeoff_id)
-    assert row is not None
-    return BakeOffRow(**row)

@@ -8,9 +8,12 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from evalq.errors import InputError, Problem
+from evalq.records import Grade
 from evalq.reports.cases import AnswerView, CaseView, GradeLine
 from evalq.results import BakeOffResult
-from evalq.store.database import Database, Row
+from evalq.store import answers as stored
+from evalq.store.answers import CaseVerdicts, JudgeAnswer
+from evalq.store.database import Database
 
 Filter = Literal["all", "failures", "disagreements"]
 GRADED = ("passed", "failed")
@@ -28,9 +31,8 @@ class CaseFilter:
 
 def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tuple[list[CaseView], int]:
     """The cases asked for, at most `limit`, and how many there are."""
-    rows = [
-        row for row in db.rows("inspected_cases", bakeoff_id=result.id) if _is_wanted(row, result, question)
-    ]
+    every = stored.cases_with_verdicts(db, result.id)
+    rows = [case for case in every if _is_wanted(case, result, question)]
     if question.case_id and not rows:
         raise InputError(
             Problem(
@@ -39,8 +41,8 @@ def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tup
             )
         )
     chosen = rows[: question.limit]
-    answers = _answers(db, result.id, [row["case_id"] for row in chosen], question.judge)
-    return [_case_view(row, answers[row["case_id"]]) for row in chosen], len(rows)
+    answers = _answers(db, result.id, [row.case_id for row in chosen], question.judge)
+    return [_case_view(row, answers[row.case_id]) for row in chosen], len(rows)
 
 
 def require_judge(result: BakeOffResult, judge: str | None) -> None:
@@ -52,10 +54,10 @@ def require_judge(result: BakeOffResult, judge: str | None) -> None:
         )
 
 
-def _is_wanted(row: Row, result: BakeOffResult, question: CaseFilter) -> bool:
-    if question.case_id and row["case_id"] != question.case_id:
+def _is_wanted(row: CaseVerdicts, result: BakeOffResult, question: CaseFilter) -> bool:
+    if question.case_id and row.case_id != question.case_id:
         return False
-    verdicts = list(zip(row["judges"], row["verdicts"], strict=True))
+    verdicts = list(zip(row.judges, row.verdicts, strict=True))
     if question.show == "failures":
         return any(verdict != "passed" for judge, verdict in verdicts if question.judge in (None, judge))
     if question.show == "disagreements":
@@ -69,36 +71,40 @@ def _is_wanted(row: Row, result: BakeOffResult, question: CaseFilter) -> bool:
 def _answers(
     db: Database, bakeoff_id: int, case_ids: Sequence[str], judge: str | None
 ) -> dict[str, list[AnswerView]]:
-    rows = db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=list(case_ids))
-    rows = [row for row in rows if judge in (None, row["judge"])]
-    grades: defaultdict[int, list[GradeLine]] = defaultdict(list)
-    for grade in db.rows("inspected_grades", job_ids=[row["job_id"] for row in rows]):
-        grades[grade.pop("job_id")].append(GradeLine(**{name: grade[name] for name in GradeLine._fields}))
+    every = stored.judge_answers(db, bakeoff_id, case_ids)
+    answers = [answer for answer in every if judge in (None, answer.judge)]
+    grades = stored.grades(db, [answer.job_id for answer in answers])
     views: defaultdict[str, list[AnswerView]] = defaultdict(list)
-    for row in rows:
-        views[row["case_id"]].append(_answer_view(row, grades[row["job_id"]]))
+    for answer in answers:
+        views[answer.case_id].append(_answer_view(answer, grades[answer.job_id]))
     return views
 
 
-def _answer_view(row: Row, grades: Sequence[GradeLine]) -> AnswerView:
+def _answer_view(answer: JudgeAnswer, grades: Sequence[Grade]) -> AnswerView:
+    assert answer.verdict is not None, "the jobs of inspected answers have ended"
+    tokens = None
+    if answer.input_tokens is not None and answer.output_tokens is not None:
+        tokens = answer.input_tokens, answer.output_tokens
     return AnswerView(
-        judge=row["judge"],
-        sample=row["sample"],
-        verdict=row["verdict"],
-        error_kind=row["error_kind"],
-        answer_text=row["answer"] if row["answer"] is not None else row["message"] or "",
-        grades=tuple(grades),
-        latency_ms=row["latency_ms"],
-        cost_usd=row["cost_usd"] or Decimal(0),
-        tokens=(row["input_tokens"], row["output_tokens"]) if row["answer"] is not None else None,
+        judge=answer.judge,
+        sample=answer.sample,
+        verdict=answer.verdict,
+        error_kind=answer.error_kind,
+        answer_text=answer.answer if answer.answer is not None else answer.message or "",
+        grades=tuple(
+            GradeLine(**{name: getattr(grade, name) for name in GradeLine._fields}) for grade in grades
+        ),
+        latency_ms=answer.latency_ms,
+        cost_usd=answer.cost_usd or Decimal(0),
+        tokens=tokens,
     )
 
 
-def _case_view(row: Row, answers: Sequence[AnswerView]) -> CaseView:
-    case = json.loads(row["body"])
+def _case_view(row: CaseVerdicts, answers: Sequence[AnswerView]) -> CaseView:
+    case = json.loads(row.body)
     return CaseView(
-        case_id=row["case_id"],
-        stratum=row["stratum"],
+        case_id=row.case_id,
+        stratum=row.stratum,
         expected_type=case["expected_type"],
         input_text=_text(case["inputs"]),
         expected_text=_text(case["expected"]),

@@ -10,8 +10,9 @@ from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.control import named_runs
 from evalq.bakeoff.plan import Plan, refuse_over_cap
 from evalq.engines.session import Session
-from evalq.store import bakeoffs
+from evalq.store import bakeoffs, calls
 from evalq.store.database import Connection
+from evalq.store.definitions import runs_code
 
 
 def start(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off") -> int:
@@ -41,10 +42,14 @@ def launch(
         ambiguous_repeats=session.settings.ambiguous_repeats,
         uid=holdout.admit(session.db, root, plan, run_type=terms.run_type),
     )
-    with session.db.transaction() as tx:
+
+    def record(tx: Connection) -> int:
         bakeoff_id = bakeoffs.add(tx, plan, terms)
         if beside is not None:
             beside(tx, bakeoff_id)
+        return bakeoff_id
+
+    bakeoff_id = session.db.in_transaction(record)
     publish.open_chords(session.db, session.broker, bakeoff_id)
     publish.pump_all(session.db, session.broker)
     return bakeoff_id
@@ -72,10 +77,10 @@ def retry_errors(session: Session, bakeoff_id: int, *, judges: Sequence[str], ca
 
 def _prepare_sandbox(session: Session, bakeoff_id: int) -> None:
     """Check that code can run here if the bake-off has code graders."""
-    if session.db.row("runs_code", bakeoff_id=bakeoff_id):
+    if runs_code(session.db, bakeoff_id):
         session.prepare_sandbox()
 
 
 def _set_daily_caps(session: Session) -> None:
     if session.settings.caps is not None:
-        bakeoffs.set_daily_caps(session.db, session.settings.caps.scopes())
+        calls.set_daily_caps(session.db, session.settings.caps.scopes())

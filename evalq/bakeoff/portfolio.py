@@ -22,7 +22,7 @@ from evalq.errors import CapReached, InputError, Problem
 from evalq.results import BakeOffResult, PortfolioResult, plain
 from evalq.store import bakeoffs
 from evalq.store.database import Database
-from evalq.store.definitions import Snapshots
+from evalq.store.definitions import stored_judges
 from evalq.summary.frontier import frontier
 
 _SMALLEST_SHARE = Decimal("0.000001")
@@ -135,9 +135,8 @@ def _result(
 
 def _unpriced(db: Database, bakeoff_id: int) -> list[str]:
     """Judges whose dollars nobody knows: those counted are nought, which is not their price."""
-    snapshots = Snapshots(db)
-    rows = db.rows("run_judges", bakeoff_id=bakeoff_id)
-    return [row["judge"] for row in rows if not is_priced(snapshots.judge(row["judge_sha"]))]
+    judges = stored_judges(db, bakeoff_id)
+    return [name for name, judge in judges.items() if not is_priced(judge)]
 
 
 def _warnings(results: Sequence[BakeOffResult], rest: Sequence[PortfolioTask]) -> list[str]:

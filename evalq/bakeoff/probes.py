@@ -18,8 +18,8 @@ from evalq.definitions.task import TaskConfig
 from evalq.engines.session import Session, open_session
 from evalq.errors import InputError, Problem
 from evalq.settings import Settings
-from evalq.store import bakeoffs
-from evalq.store.database import Row
+from evalq.store import answers, bakeoffs
+from evalq.store.answers import JudgeAnswer
 from evalq.store.definitions import evalset_sha, judge_sha, task_sha
 
 
@@ -78,25 +78,25 @@ def _first_set(task: str, root: Path) -> str:
 
 def _findings(session: Session, bakeoff_id: int) -> list[Smoke]:
     gates = {gate.name: gate for gate in read_gates(session.broker, session.settings)}
-    answers = {row["judge"]: row for row in session.db.rows("smoke_answers", bakeoff_id=bakeoff_id)}
+    first = answers.first_answers(session.db, bakeoff_id)
     return [
-        _smoke(run.judge, answers[run.judge], run.pause_reason, gates.get(run.gate))
+        _smoke(run.judge, first[run.judge], run.pause_reason, gates.get(run.gate))
         for run in bakeoffs.runs(session.db, bakeoff_id)
     ]
 
 
-def _smoke(judge: str, row: Row, pause_reason: str | None, gate: Gate | None) -> Smoke:
-    is_answer = row["completion_state"] == "answered"
-    state = f"the answer is {row['completion_state']}" if row["completion_state"] else row["message"]
+def _smoke(judge: str, said: JudgeAnswer, pause_reason: str | None, gate: Gate | None) -> Smoke:
+    is_answer = said.completion_state == "answered"
+    state = f"the answer is {said.completion_state}" if said.completion_state else said.message
     return Smoke(
         judge=judge,
         ok=is_answer,
-        answer=row["answer"] or "",
+        answer=said.answer or "",
         fault=None if is_answer else pause_reason or state or "no answer yet",
-        latency_ms=row["latency_ms"],
-        input_tokens=row["input_tokens"],
-        output_tokens=row["output_tokens"],
-        cost_usd=f"{row['cost_usd'] or 0:.6f}",
+        latency_ms=said.latency_ms,
+        input_tokens=said.input_tokens,
+        output_tokens=said.output_tokens,
+        cost_usd=f"{said.cost_usd or 0:.6f}",
         limits=gate.limit if gate else {},
     )
 
@@ -166,30 +166,29 @@ def run_query(
 
 
 def _asked_before(session: Session, query: ModelQuery, plan: Plan) -> int | None:
-    row = session.db.row(
-        "asked_before",
+    return bakeoffs.find_answered(
+        session.db,
         run_type=query.run_type,
         task_sha=task_sha(plan.task),
         eval_set_sha=evalset_sha(plan.evalset),
         seed=plan.seed,
         judge_sha=judge_sha(plan.judges[0]),
     )
-    return int(row["id"]) if row else None
 
 
 def _replies(session: Session, bakeoff_id: int, plan: Plan, *, is_kept: bool) -> QueryReplies:
     bakeoff = bakeoffs.get(session.db, bakeoff_id)
     (run,) = bakeoffs.runs(session.db, bakeoff_id)
     case_ids = [case.id for case in plan.evalset.cases]
-    rows = session.db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=case_ids)
     by_case = dict.fromkeys(case_ids, QueryReply(None, run.pause_reason or "not asked"))
-    by_case |= {row["case_id"]: _reply(row) for row in rows}
+    for answer in answers.judge_answers(session.db, bakeoff_id, case_ids):
+        by_case[answer.case_id] = _reply(answer)
     spent_usd = Decimal(0) if is_kept else bakeoff.spent_usd
     return QueryReplies(bakeoff_id, run.judge, bakeoff.state, spent_usd, is_kept, by_case)
 
 
-def _reply(row: Row) -> QueryReply:
-    if row["completion_state"] == "answered":
-        return QueryReply(row["answer"])
-    state = f"the answer is {row['completion_state']}" if row["completion_state"] else row["message"]
+def _reply(answer: JudgeAnswer) -> QueryReply:
+    if answer.completion_state == "answered":
+        return QueryReply(answer.answer)
+    state = f"the answer is {answer.completion_state}" if answer.completion_state else answer.message
     return QueryReply(None, state or "no answer")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from evalq.definitions.catalogue import all_judges
@@ -11,8 +10,9 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.engines.broker import Broker
 from evalq.results import JudgeProgress, Progress
 from evalq.settings import Settings
-from evalq.store import bakeoffs
-from evalq.store.database import Database, Row
+from evalq.store import bakeoffs, cached_verdicts, outcomes
+from evalq.store.database import Database
+from evalq.store.outcomes import JudgeCost, JudgeTally
 
 _BROKEN_AFTER = 10
 """A judge with this many errors and no verdict is called broken while it runs."""
@@ -21,9 +21,8 @@ _BROKEN_AFTER = 10
 def read_progress(db: Database, bakeoff_id: int) -> Progress:
     """Read how far a bake-off is."""
     bakeoff = bakeoffs.get(db, bakeoff_id)
-    costs = {row["judge"]: row for row in db.rows("progress_costs", bakeoff_id=bakeoff_id)}
+    costs = outcomes.judge_costs(db, bakeoff_id)
     minutes = max((bakeoff.read_at - bakeoff.created_at).total_seconds(), 1.0) / 60
-    saved = db.row("cache_savings", bakeoff_id=bakeoff_id)
     return Progress(
         bakeoff_id=bakeoff.id,
         task=bakeoff.task_name,
@@ -35,34 +34,34 @@ def read_progress(db: Database, bakeoff_id: int) -> Progress:
         spent_usd=bakeoff.spent_usd,
         reserved_usd=bakeoff.reserved_usd,
         judges=tuple(
-            _judge(row, costs.get(row["judge"]), min(minutes, 1.0))
-            for row in db.rows("progress", bakeoff_id=bakeoff_id)
+            _judge(tally, costs[tally.judge], min(minutes, 1.0))
+            for tally in outcomes.judge_tallies(db, bakeoff_id)
         ),
-        cached_verdicts=saved["n"] if saved else 0,
-        graded_findings=sum(row["grade_calls"] for row in costs.values()),
+        cached_verdicts=cached_verdicts.savings(db, bakeoff_id).n,
+        graded_findings=sum(cost.grade_calls for cost in costs.values()),
     )
 
 
-def _judge(row: Row, cost: Row | None, minutes: float) -> JudgeProgress:
+def _judge(tally: JudgeTally, cost: JudgeCost, minutes: float) -> JudgeProgress:
     return JudgeProgress(
-        judge=row["judge"],
-        total=row["n_jobs"],
-        done=row["done"],
-        n_pass=row["n_pass"],
-        n_fail=row["n_fail"],
-        n_error=row["n_error"],
-        cost_usd=cost["cost_usd"] if cost else Decimal(0),
-        p95_latency_ms=row["p95_latency_ms"],
-        retries=cost["retries"] if cost else 0,
-        rpm=row["last_minute"] / minutes,
-        broken=f"paused: {row['pause_reason']}" if row["pause_reason"] else _broken(row),
+        judge=tally.judge,
+        total=tally.n_jobs,
+        done=tally.done,
+        n_pass=tally.n_pass,
+        n_fail=tally.n_fail,
+        n_error=tally.n_error,
+        cost_usd=cost.cost_usd,
+        p95_latency_ms=tally.p95_latency_ms,
+        retries=cost.retries,
+        rpm=tally.last_minute / minutes,
+        broken=f"paused: {tally.pause_reason}" if tally.pause_reason else _broken(tally),
     )
 
 
-def _broken(row: Row) -> str | None:
-    if row["n_error"] < _BROKEN_AFTER or row["n_error"] < row["done"]:
+def _broken(tally: JudgeTally) -> str | None:
+    if tally.n_error < _BROKEN_AFTER or tally.n_error < tally.done:
         return None
-    return f"{row['n_error']}/{row['done']} {row['error_kind']} outputs"
+    return f"{tally.n_error}/{tally.done} {tally.error_kind} outputs"
 
 
 _NAMES = {"rpm": "requests", "input_tpm": "input", "output_tpm": "output"}

@@ -20,8 +20,7 @@ def pump(db: Database, broker: Broker, *gates: str) -> int:
     """
     batch: list[jobs.QueuedJob] = []
     for gate in gates:
-        with db.transaction() as tx:
-            batch += jobs.queue_window(tx, gate)
+        batch += jobs.queue_window(db, gate)
     if batch:
         broker.publish(sorted(batch, key=lambda job: job.place))
     return len(batch)

@@ -5,7 +5,7 @@ import logging
 from evalq.bakeoff.conclude import conclude, conclude_paused
 from evalq.bakeoff.publish import pump_all
 from evalq.engines.broker import Broker, job_queue
-from evalq.store import jobs
+from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -17,15 +17,15 @@ def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
         log.info("reaped %s expired leases", returned)
     _return_messages(db, broker, lost_after_s)
     pump_all(db, broker)
-    for row in db.rows("concludable_runs"):
-        conclude(db, row["id"])
-    for row in db.rows("unconcluded_bakeoffs"):
-        conclude_paused(db, row["id"])
+    for run_id in bakeoffs.concludable_runs(db):
+        conclude(db, run_id)
+    for bakeoff_id in bakeoffs.concludable_bakeoffs(db):
+        conclude_paused(db, bakeoff_id)
 
 
 def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:
-    for stale in db.rows("stale_queues", older_s=lost_after_s):
-        queue = job_queue(stale["stage"], stale["provider"])
+    for stale in jobs.stale_queues(db, older_s=lost_after_s):
+        queue = job_queue(stale.stage, stale.provider)
         if broker.queue_length(queue) == 0:
-            lost = db.rows("requeue_lost", **stale, older_s=lost_after_s)
-            log.info("reaped %s lost messages of %s", len(lost), queue)
+            lost = jobs.requeue_lost(db, stale, older_s=lost_after_s)
+            log.info("reaped %s lost messages of %s", lost, queue)

@@ -17,15 +17,10 @@ from evalq.errors import InputError, Problem
 from evalq.grading.grade import decide_outcome, grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import BakeOffRow, Completion, Grade, Prompt, RunRow
+from evalq.store import answers, bakeoffs, calls, outcomes
+from evalq.store.answers import StoredAnswer, stored_answers
 from evalq.store.database import Database
-from evalq.store.definitions import (
-    Snapshots,
-    StoredAnswer,
-    stored_answers,
-    stored_evalset,
-    stored_graders,
-    stored_judges,
-)
+from evalq.store.definitions import Snapshots, stored_evalset, stored_graders, stored_judges
 
 RUN_TYPE = "replay"
 
@@ -94,15 +89,15 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     context = CacheOnlyContext(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
     subject = AnswerToGrade(task, answer.case, answer.completion, run.judge)
     now = grade_answer(subject, context) if subject.is_gradable else []
-    outcome = db.row("job_outcome", job_id=answer.job_id)
+    outcome = outcomes.read_outcome(db, answer.job_id)
     return Replay(
         bakeoff,
         run,
         answer,
         prompt,
         _is_sent(db, bakeoff, run, answer, prompt),
-        _pairs(_stored_grades(db, answer), now),
-        outcome["verdict"] if outcome else None,
+        _pairs(answers.grades(db, [answer.job_id])[answer.job_id], now),
+        outcome.verdict if outcome else None,
         decide_outcome(subject, now).verdict,
     )
 
@@ -115,24 +110,21 @@ def call_again(session: Session, found: Replay, *, cap_usd: Decimal, root: Path)
     graders = stored_graders(db, bakeoff.id)
     plan = make_plan(Snapshots(db).task(bakeoff.task_sha), one, [judge], graders=graders, seed=bakeoff.seed)
     bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)
-    runs = [row["id"] for row in db.rows("runs", bakeoff_id=bakeoff_id)]
-    answers = stored_answers(db, runs)
-    return answers[0].completion if answers else None
+    said = stored_answers(db, [run.id for run in bakeoffs.runs(db, bakeoff_id)])
+    return said[0].completion if said else None
 
 
 def _stored(db: Database, run: RunRow, case_id: str, sample: int) -> StoredAnswer:
-    answers = {answer.sample: answer for answer in stored_answers(db, [run.id], case_id=case_id)}
-    if sample not in answers:
-        has = (
-            f"it has samples {', '.join(map(str, answers))}" if answers else "`evalq inspect` lists its cases"
-        )
+    found = {answer.sample: answer for answer in stored_answers(db, [run.id], case_id=case_id)}
+    if sample not in found:
+        has = f"it has samples {', '.join(map(str, found))}" if found else "`evalq inspect` lists its cases"
         raise InputError(Problem(f"run {run.id} ({run.judge}) has no answer to case {case_id!r}", has))
-    return answers[sample]
+    return found[sample]
 
 
 def _opponents(db: Database, bakeoff: BakeOffRow, answer: StoredAnswer) -> dict[str, str]:
-    runs = [row["id"] for row in db.rows("runs", bakeoff_id=bakeoff.id)]
-    others = stored_answers(db, runs, case_id=answer.case.id)
+    runs = bakeoffs.runs(db, bakeoff.id)
+    others = stored_answers(db, [run.id for run in runs], case_id=answer.case.id)
     return {one.judge: one.completion.text for one in others if one.sample == answer.sample}
 
 
@@ -141,12 +133,8 @@ def _is_sent(
 ) -> bool | None:
     """The key of a call is a hash over the bytes of its prompt."""
     judge = stored_judges(db, bakeoff.id)[run.judge]
-    sent = [row["key"] for row in db.rows("sent_keys", job_id=answer.job_id) if row["purpose"] == "answer"]
+    sent = calls.answer_keys(db, answer.job_id)
     return question_key(prompt, judge) in sent if sent else None
-
-
-def _stored_grades(db: Database, answer: StoredAnswer) -> list[Grade]:
-    return [Grade(**row) for row in db.rows("job_grades", job_id=answer.job_id)]
 
 
 def _pairs(then: Sequence[Grade], now: Sequence[Grade]) -> tuple[GradePair, ...]:

@@ -29,16 +29,11 @@ from evalq.grading.grader import AnswerToGrade
 from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.grading.scoring import check_rubric
 from evalq.records import BakeOffRow, Prompt, RunRow
+from evalq.store import cached_verdicts
+from evalq.store.answers import stored_answers, take_over
 from evalq.store.bakeoffs import Terms
 from evalq.store.database import Database
-from evalq.store.definitions import (
-    Snapshots,
-    stored_answers,
-    stored_evalset,
-    stored_graders,
-    stored_judges,
-    take_over,
-)
+from evalq.store.definitions import Snapshots, stored_evalset, stored_graders, stored_judges
 
 Read = TypeVar("Read")
 
@@ -62,13 +57,13 @@ class CacheOnlyContext:
         grader = self.graders.get(model or "")
         if grader is None:
             raise UngradableAnswer(f"the bake-off has no grader model {model or ''}".rstrip())
-        hit = self.db.row("peek_verdict", key=verdict_key(prompt, grader))
-        if hit is None:
+        reply = cached_verdicts.peek_verdict(self.db, verdict_key(prompt, grader))
+        if reply is None:
             self.missing += 1
             self.missing_usd += estimate_usd(grader, prompt)
             raise UngradableAnswer(UNASKED)
         self.found += 1
-        return read(hit["verdict"])
+        return read(reply)
 
     def run(self, program: Program) -> ProgramRun:
         """Code is for workers: nothing is run here."""

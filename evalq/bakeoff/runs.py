@@ -8,9 +8,9 @@ from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.records import BakeOffRow, OutcomeRow, RunRow
 from evalq.results import Agreement, RunResult
-from evalq.store import bakeoffs
-from evalq.store import outcomes as kappas
+from evalq.store import bakeoffs, outcomes
 from evalq.store.database import Database
+from evalq.store.definitions import case_fingerprints
 from evalq.store.outcomes import evidence
 from evalq.summary.change import Change, Side, compare
 from evalq.summary.comparisons import agreements
@@ -62,9 +62,9 @@ def agreement_of(db: Database, entries: Sequence[NamedRun], task: str) -> list[A
     vendors = {name: entry.run.vendor for name, entry in zip(names, entries, strict=True)}
     judges = {name: entry.run.judge for name, entry in zip(names, entries, strict=True)}
     pairs = [_marked(pair, judges) for pair in agreements(vectors, vendors)]
-    with db.transaction() as tx:
-        met = [pair for pair in pairs if pair.n]
-        kappas.keep_kappas(tx, met, {name: entry.run.id for name, entry in zip(names, entries, strict=True)})
+    met = [pair for pair in pairs if pair.n]
+    run_ids = {name: entry.run.id for name, entry in zip(names, entries, strict=True)}
+    db.in_transaction(lambda tx: outcomes.keep_kappas(tx, met, run_ids))
     return pairs
 
 
@@ -100,27 +100,18 @@ def change_between(db: Database, before: NamedRun, after: NamedRun, *, margin: f
 
 def past_runs(db: Database, task: str) -> list[PastRun]:
     """The judges of a task's latest bake-offs with their verdict counts, by bake-off."""
-    return [
-        PastRun(
-            row["bakeoff_id"],
-            row["judge"],
-            {
-                case: (graded, passed)
-                for case, graded, passed in zip(row["cases"], row["graded"], row["passed"], strict=True)
-            },
-        )
-        for row in db.rows("past_tallies", task=task, limit=PAST_BAKEOFFS)
-    ]
+    tallies = outcomes.past_tallies(db, task, limit=PAST_BAKEOFFS)
+    return [PastRun(tally.bakeoff_id, tally.judge, tally.cases) for tally in tallies]
 
 
 def _find_run(db: Database, name: str) -> NamedRun:
     bakeoff, colon, judge = name.partition(":")
     if colon:
         return _entry(db, *_run_of_judge(db, bakeoff, judge))
-    row = db.row("run", run_id=int(name)) if name.isdecimal() and len(name) < 19 else None
-    if row is None:
+    place = bakeoffs.place_of_run(db, int(name)) if name.isdecimal() and len(name) < 19 else None
+    if place is None:
         raise InputError(Problem(f"there is no run {name!r}", _HOW_TO_NAME))
-    return _entry(db, row["bakeoff_id"], row["id"])
+    return _entry(db, place[0], int(name))
 
 
 def _run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, int]:
@@ -173,8 +164,7 @@ def _marked(pair: Agreement, judges: Mapping[str, str]) -> Agreement:
 
 
 def _side(db: Database, entry: NamedRun) -> Side:
-    rows = db.rows("case_contents", eval_set_sha=entry.bakeoff.eval_set_sha)
-    contents = {row["case_id"]: row["content"] for row in rows}
+    contents = case_fingerprints(db, entry.bakeoff.eval_set_sha)
     bakeoff = entry.bakeoff
     return Side(bakeoff.id, bakeoff.eval_set_name, bakeoff.samples, entry.result, entry.outcomes, contents)
 

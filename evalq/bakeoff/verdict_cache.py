@@ -9,6 +9,7 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.errors import UngradableAnswer
 from evalq.grading.replies import PARSER_VERSION
 from evalq.records import Ask, Prompt
+from evalq.store.cached_verdicts import keep_verdict, use_verdict
 from evalq.store.database import Database
 from evalq.store.jobs import Job
 
@@ -46,19 +47,12 @@ def cached_reply(
     A reply that `read` refuses is not remembered: it is paid for, but no verdict.
     """
     key = verdict_key(prompt, grader)
-    hit = db.row("cached_verdict", key=key, job_id=job.id, bakeoff_id=job.bakeoff_id)
-    if hit:
-        return read(hit["verdict"])
+    cached = use_verdict(db, key, job)
+    if cached is not None:
+        return read(cached)
     reply = ask(prompt)
     if not reply.is_answer:
         raise UngradableAnswer(f"the grader's reply is {reply.state}")
     found = read(reply.text)
-    db.run(
-        "keep_verdict",
-        key=key,
-        verdict=reply.text,
-        reason="",
-        grader_model=grader.name,
-        cost_usd=reply.cost_usd,
-    )
+    keep_verdict(db, key, reply.text, grader_model=grader.name, cost_usd=reply.cost_usd)
     return found

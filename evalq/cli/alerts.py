@@ -11,7 +11,7 @@ from evalq.errors import InputError, Problem
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
-    from evalq.store.database import Row
+    from evalq.store.alerts import AlertRow
 
 
 @click.group(invoke_without_command=True)
@@ -25,8 +25,10 @@ def alerts(context: Context, ctx: click.Context, limit: int, as_json: bool) -> i
     """List the alerts with the channels each went to; `evalq alerts test` tries every channel."""
     if ctx.invoked_subcommand:
         return 0
+    from evalq.store.alerts import newest_alerts
+
     with context.open_session() as session:
-        rows = [_document(row) for row in session.db.rows("alert_rows", limit=limit)]
+        rows = [_document(alert) for alert in newest_alerts(session.db, limit=limit)]
     if as_json:
         print_json(rows)
         return 0
@@ -61,14 +63,14 @@ def send_test(context: Context) -> int:
     return 6 if any(errors.values()) else 0
 
 
-def _document(row: "Row") -> dict[str, Any]:
+def _document(alert: "AlertRow") -> dict[str, Any]:
     return {
-        "id": row["id"],
-        "raised_at": row["raised_at"].isoformat(),
-        "key": row["key"],
-        "text": row["text"],
-        "document": row["document"],
-        "deliveries": row["deliveries"],
+        "id": alert.id,
+        "raised_at": alert.raised_at.isoformat(),
+        "key": alert.key,
+        "text": alert.text,
+        "document": alert.document,
+        "deliveries": alert.deliveries,
     }
 
 

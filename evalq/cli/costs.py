@@ -13,7 +13,7 @@ from evalq.cli.output import note, print_json, print_table
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from evalq.store.database import Row
+    from evalq.store.calls import DayCost
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -26,10 +26,11 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 @pass_context
 def cost(context: Context, since: str, as_json: bool) -> int:
     """Sum the journal: dollars by day, provider, judge and purpose."""
+    from evalq.store import calls
 
     instant = _parse_since(since, datetime.now(UTC))
     with context.open_session() as session:
-        rows = [_cost_document(row) for row in session.db.rows("costs", since=instant)]
+        rows = [_cost_document(day) for day in calls.costs_since(session.db, instant)]
     if as_json:
         print_json(rows)
     else:
@@ -49,16 +50,16 @@ def _parse_since(text: str, now: datetime) -> datetime:
     return day if day.tzinfo else day.replace(tzinfo=UTC)
 
 
-def _cost_document(row: "Row") -> dict[str, Any]:
+def _cost_document(day: "DayCost") -> dict[str, Any]:
     return {
-        "day": row["day"].isoformat(),
-        "provider": row["provider"],
-        "judge": row["judge"],
-        "purpose": row["purpose"],
-        "calls": row["calls"],
-        "unknown": row["unknown"],
-        "cost_usd": f"{row['cost_usd']:f}",
-        "in_flight_usd": f"{row['in_flight_usd']:f}",
+        "day": day.day.isoformat(),
+        "provider": day.provider,
+        "judge": day.judge,
+        "purpose": day.purpose,
+        "calls": day.calls,
+        "unknown": day.unknown,
+        "cost_usd": f"{day.cost_usd:f}",
+        "in_flight_usd": f"{day.in_flight_usd:f}",
     }
 
 

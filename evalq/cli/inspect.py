@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from evalq.bakeoff.inspect import CaseFilter, Filter
     from evalq.reports.cases import CaseView
     from evalq.results import BakeOffResult
-    from evalq.store.database import Database, Row
+    from evalq.store.bakeoffs import ListedBakeOff
+    from evalq.store.database import Database
 
 
 _CALL_COLUMNS = (
@@ -34,7 +36,7 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
-        rows = [_run_document(row) for row in bakeoffs.listing(session.db, limit=limit)]
+        rows = [_run_document(bakeoff) for bakeoff in bakeoffs.newest(session.db, limit=limit)]
     if as_json:
         print_json(rows)
     else:
@@ -42,20 +44,20 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
     return 0
 
 
-def _run_document(row: "Row") -> dict[str, Any]:
-    runs = json.loads(row["result"])["runs"] if row["result"] else []
+def _run_document(bakeoff: "ListedBakeOff") -> dict[str, Any]:
+    runs = json.loads(bakeoff.result)["runs"] if bakeoff.result else []
     best = runs[0] if runs and runs[0]["accuracy"] is not None else None
     return {
-        "id": row["id"],
-        "task": row["task_name"],
-        "eval_set": row["eval_set_name"],
-        "state": row["state"],
-        "done": row["n_done"],
-        "jobs": int(row["n_jobs"] or 0),
+        "id": bakeoff.id,
+        "task": bakeoff.task_name,
+        "eval_set": bakeoff.eval_set_name,
+        "state": bakeoff.state,
+        "done": bakeoff.n_done,
+        "jobs": bakeoff.n_jobs,
         "best": {key: best[key] for key in ("judge", "accuracy", "ci_low", "ci_high")} if best else None,
-        "spent_usd": f"{row['spent_usd']:.4f}",
-        "cap_usd": f"{row['cap_usd']:.2f}",
-        "started_at": row["created_at"].isoformat(),
+        "spent_usd": f"{bakeoff.spent_usd:.4f}",
+        "cap_usd": f"{bakeoff.cap_usd:.2f}",
+        "started_at": bakeoff.created_at.isoformat(),
     }
 
 
@@ -190,9 +192,10 @@ def _show_kappa(result: "BakeOffResult") -> None:
 
 
 def _show_calls(db: "Database", bakeoff_id: int, wanted: "CaseFilter", *, as_json: bool) -> None:
-    rows = db.rows(
-        "calls", bakeoff_id=bakeoff_id, case_id=wanted.case_id, judge=wanted.judge, limit=wanted.limit
-    )
+    from evalq.store import calls
+
+    found = calls.journal(db, bakeoff_id, case_id=wanted.case_id, judge=wanted.judge, limit=wanted.limit)
+    rows = [asdict(call) for call in found]
     if as_json:
         print_json(rows)
         return

@@ -15,6 +15,7 @@ from evalq.errors import InputError, Problem
 if TYPE_CHECKING:
     from evalq.bakeoff.rescore import Forecast, Rescore
     from evalq.records import BakeOffRow, RunRow
+    from evalq.store.cached_verdicts import GraderCache
     from evalq.store.database import Database
 
 
@@ -134,8 +135,10 @@ def cache() -> None:
 @pass_context
 def stats(context: Context, as_json: bool) -> int:
     """Show how many verdicts are kept, what they cost, and what they have saved."""
+    from evalq.store import cached_verdicts
+
     with context.open_session() as session:
-        rows = [_cache_row(row) for row in session.db.rows("cache_rows")]
+        rows = [_cache_row(grader) for grader in cached_verdicts.by_grader(session.db)]
     if as_json:
         print_json(rows)
     else:
@@ -143,15 +146,15 @@ def stats(context: Context, as_json: bool) -> int:
     return 0
 
 
-def _cache_row(row: dict[str, Any]) -> dict[str, Any]:
+def _cache_row(grader: "GraderCache") -> dict[str, Any]:
     return {
-        "grader_model": row["grader_model"],
-        "verdicts": row["verdicts"],
-        "cost_usd": f"{row['cost_usd']:.4f}",
-        "uses": row["uses"],
-        "saved_usd": f"{row['saved_usd']:.4f}",
-        "oldest": row["oldest"].isoformat(),
-        "newest": row["newest"].isoformat(),
+        "grader_model": grader.grader_model,
+        "verdicts": grader.verdicts,
+        "cost_usd": f"{grader.cost_usd:.4f}",
+        "uses": grader.uses,
+        "saved_usd": f"{grader.saved_usd:.4f}",
+        "oldest": grader.oldest.isoformat(),
+        "newest": grader.newest.isoformat(),
     }
 
 
@@ -175,17 +178,18 @@ def prune(
     context: Context, days: int | None, grader_model: str | None, everything: bool, dry_run: bool
 ) -> int:
     """Delete verdicts; grader models will be asked for them again, at a cost."""
+    from evalq.store import cached_verdicts
+
     if days is None and grader_model is None and not everything:
         raise InputError(
             Problem("prune does not say what to forget", "give --older-than DAYS, --grader or --all")
         )
     before = datetime.now(UTC) - timedelta(days=days) if days is not None else None
     with context.open_session() as session:
-        which = {"before": before, "grader_model": grader_model}
-        found = session.db.row("count_prunable", **which) or {"n": 0, "cost_usd": 0}
+        found = cached_verdicts.count_prunable(session.db, before=before, grader_model=grader_model)
         if not dry_run:
-            session.db.run("prune_verdicts", **which)
+            cached_verdicts.prune(session.db, before=before, grader_model=grader_model)
     done = "would go" if dry_run else "forgotten"
-    click.echo(f"{found['n']} verdicts {done}, paid ${found['cost_usd']:.4f}")
+    click.echo(f"{found.n} verdicts {done}, paid ${found.cost_usd:.4f}")
     suggest("evalq cache stats")
     return 0

@@ -18,7 +18,9 @@ from urllib3.exceptions import HTTPError
 
 from evalq.calling.providers.transport import Pool, TlsPool, current_call
 from evalq.definitions.alert_channels import AlertChannel, name_channels
-from evalq.store.database import Database, Row
+from evalq.store import alerts
+from evalq.store.alerts import AlertDelivery
+from evalq.store.database import Database
 
 DEADLINE_S = 10.0
 """So long one try may take, whatever the channel."""
@@ -233,9 +235,8 @@ def are_due(db: Database, channels: Sequence[AlertChannel]) -> bool:
     names = list(name_channels(channels))
     if not names:
         return False
-    db.run("open_deliveries", channels=names)
-    row = db.row("due_deliveries", channels=names)
-    return row is not None and row["n"] > 0
+    alerts.assign_deliveries(db, names)
+    return alerts.has_due_deliveries(db, names)
 
 
 def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str, str]) -> int:
@@ -247,19 +248,21 @@ def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str
         return 0
     by_name, means, arrived = name_channels(channels), Means(environ), 0
     for _ in range(_AT_ONCE):
-        row = db.row("claim_delivery", channels=list(by_name))
-        if row is None:
+        delivery = alerts.claim_delivery(db, list(by_name))
+        if delivery is None:
             break
-        arrived += _deliver_one(db, row, by_name[row["channel"]], means)
+        arrived += _deliver_one(db, delivery, by_name[delivery.channel], means)
     return arrived
 
 
-def _deliver_one(db: Database, row: Row, channel: AlertChannel, means: Means) -> bool:
-    document = {"id": row["alert_id"], "raised_at": row["raised_at"].isoformat(), **row["document"]}
-    error = try_to_send(channel, Message(row["text"], document), means)
+def _deliver_one(db: Database, delivery: AlertDelivery, channel: AlertChannel, means: Means) -> bool:
+    raised_at = delivery.raised_at.isoformat()
+    document = {"id": delivery.alert_id, "raised_at": raised_at, **delivery.document}
+    error = try_to_send(channel, Message(delivery.text, document), means)
     if error:
-        log.warning("alert %s to %s, try %s: %s", row["alert_id"], row["channel"], row["attempts"], error)
-    db.run("end_delivery", alert_id=row["alert_id"], channel=row["channel"], error=error)
+        place = (delivery.alert_id, delivery.channel, delivery.attempts)
+        log.warning("alert %s to %s, try %s: %s", *place, error)
+    alerts.end_delivery(db, delivery, error=error)
     return error is None
 
 

@@ -1,6 +1,5 @@
 """Drift checks: opened with a bake-off, decided when it has concluded, confirmed by fresh repeats."""
 
-import json
 import logging
 import zlib
 from collections.abc import Sequence
@@ -17,9 +16,8 @@ from evalq.bakeoff.holdout.guard import is_holdout
 from evalq.bakeoff.holdout.log import head
 from evalq.bakeoff.holdout.looks import utc_now
 from evalq.bakeoff.plan import Plan, make_plan, refuse_over_cap
-from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.evalset import EvalSet
 from evalq.drift import history
-from evalq.drift.history import DriftCheck
 from evalq.drift.messages import AlertKind, Subject, alert_text
 from evalq.drift.rules import (
     CONFIRM_RUNS,
@@ -35,10 +33,11 @@ from evalq.drift.rules import (
 )
 from evalq.engines.broker import Broker
 from evalq.errors import CapReached
-from evalq.store import bakeoffs
-from evalq.store.baselines import raise_alert
-from evalq.store.database import Connection, Database
-from evalq.store.definitions import Snapshots
+from evalq.store import bakeoffs, drift_checks
+from evalq.store.alerts import raise_alert
+from evalq.store.database import Connection, Database, transactional
+from evalq.store.definitions import Snapshots, evalset_cases
+from evalq.store.drift_checks import DriftCheck
 
 _SMALLEST_USD = Decimal("0.0000000001")
 
@@ -72,8 +71,7 @@ def _share(check: DriftCheck) -> Decimal:
 
 def _plan(tx: Connection, check: DriftCheck) -> Plan:
     snapshots = Snapshots(tx)
-    rows = tx.rows("evalset_cases", eval_set_sha=check.eval_set_sha)
-    cases = [EvalCase.model_validate_json(row["body"]) for row in rows]
+    cases = evalset_cases(tx, check.eval_set_sha)
     return make_plan(
         snapshots.task(check.task_sha),
         EvalSet(name=check.eval_set_name, cases=cases),
@@ -93,7 +91,7 @@ _UNREMARKABLE = ("baseline", "unaccepted", "stopped")
 
 def open_checks(tx: Connection, bakeoff_id: int, *, rule: Rule) -> None:
     """A check for every run of a bake-off, in the transaction that records it."""
-    tx.run("add_drift_checks", bakeoff_id=bakeoff_id, rule=rule)
+    drift_checks.add_checks(tx, bakeoff_id, rule=rule)
 
 
 def advance(db: Database, broker: Broker) -> None:
@@ -101,18 +99,18 @@ def advance(db: Database, broker: Broker) -> None:
 
     Idempotent and safe to call at any time, from several processes at once: the rows decide.
     """
-    for row in db.rows("ripe_drift_checks"):
-        with db.transaction() as tx:
-            confirmation = _advance_one(tx, row["run_id"])
+    for run_id in drift_checks.ripe_run_ids(db):
+        confirmation = _advance_one(db, run_id)
         if confirmation is not None:
             publish.open_chords(db, broker, confirmation)
             publish.pump_all(db, broker)
 
 
+@transactional
 def _advance_one(tx: Connection, run_id: int) -> int | None:
     """Bring one check a step further; the id of the bake-off that confirms it, if that was the step."""
-    tx.row("lock_drift_series", run_id=run_id)
-    check = history.read_check(tx, run_id)
+    drift_checks.lock_series(tx, run_id)
+    check = drift_checks.read_check(tx, run_id)
     if check is None:
         return None
     decision = _confirmed(tx, check) if check.confirm_run_id else _decided(tx, check)
@@ -122,8 +120,7 @@ def _advance_one(tx: Connection, run_id: int) -> int | None:
         except CapReached as exc:
             decision = Decision("inconclusive", {**decision.numbers, "reason": "cap", "detail": str(exc)})
         else:
-            numbers = json.dumps(decision.numbers)
-            tx.run("start_confirmation", run_id=run_id, bakeoff_id=confirmation, numbers=numbers)
+            drift_checks.start_confirmation(tx, run_id, bakeoff_id=confirmation, numbers=decision.numbers)
             log.info("run_id=%s: WATCH, to be confirmed by bake-off %s", run_id, confirmation)
             return confirmation
     _conclude(tx, check, decision)
@@ -132,8 +129,7 @@ def _advance_one(tx: Connection, run_id: int) -> int | None:
 
 def _conclude(tx: Connection, check: DriftCheck, decision: Decision) -> None:
     """Write the verdict and, in the same transaction, raise what must be told."""
-    numbers = json.dumps(decision.numbers)
-    tx.run("decide_drift_check", run_id=check.run_id, verdict=decision.verdict, numbers=numbers)
+    drift_checks.decide_check(tx, check.run_id, verdict=decision.verdict, numbers=decision.numbers)
     log.info("run_id=%s: drift check by rule %s: %s", check.run_id, check.rule, decision.verdict)
     is_blocked = decision.verdict == "inconclusive" and decision.numbers["reason"] not in _UNREMARKABLE
     kind = "blocked" if is_blocked else _ALERT_KINDS.get(decision.verdict)
@@ -143,14 +139,13 @@ def _conclude(tx: Connection, check: DriftCheck, decision: Decision) -> None:
 
 def _raise(tx: Connection, check: DriftCheck, decision: Decision, kind: AlertKind) -> None:
     """Tell of it once a day for as long as it lasts, however often it is checked."""
-    episode = tx.row("drift_episode", **check.series, rule=check.rule, verdict=decision.verdict)
-    assert episode is not None, "the check itself is one"
+    episode = drift_checks.read_episode(tx, check, decision.verdict)
     subject = Subject(check.task_name, check.eval_set_name, check.judge, check.rule, check.run_id)
     newest = head(tx, check.task_name)
-    names = (kind, check.task_name, check.eval_set_name, check.judge, check.rule, episode["run_id"])
+    names = (kind, check.task_name, check.eval_set_name, check.judge, check.rule, episode.run_id)
     raise_alert(
         tx,
-        key="/".join(str(name) for name in (*names, episode["days"])),
+        key="/".join(str(name) for name in (*names, episode.days)),
         text=alert_text(kind, subject, decision.numbers, head=newest),
         document={
             "kind": kind,
@@ -181,7 +176,7 @@ def _decided(tx: Connection, check: DriftCheck) -> Decision:
 
 
 def _by_detector(tx: Connection, check: DriftCheck, current: Verdicts) -> Decision:
-    baseline = history.accepted(tx, check)
+    baseline = drift_checks.accepted_run(tx, check)
     if baseline is None or baseline.eval_set_sha != check.eval_set_sha:
         why = "the set has changed since a run was accepted" if baseline else "no run is accepted as baseline"
         return inconclusive("unaccepted", f"{why}; evalq drift accept {check.run_id} accepts this one")
@@ -220,23 +215,19 @@ def _confirmed(tx: Connection, check: DriftCheck) -> Decision:
 
 def _unmade(tx: Connection, run_id: int) -> Decision | None:
     """Why a run says nothing of its judge's accuracy; None when it does."""
-    end = tx.row("run_end", run_id=run_id)
-    assert end is not None
-    if end["state"] == "concluded":
-        return inconclusive("broken", end["excluded"]) if end["excluded"] else None
-    if end["bakeoff_state"] == "cancelled":
+    end = drift_checks.read_run_end(tx, run_id)
+    if end.state == "concluded":
+        return inconclusive("broken", end.excluded) if end.excluded else None
+    if end.bakeoff_state == "cancelled":
         return inconclusive("stopped", "the bake-off was cancelled")
-    if end["bakeoff_state"] == "capped":
-        return inconclusive("cap", end["stop_reason"] or "stopped at the cost cap")
-    return inconclusive("broken", f"paused: {end['pause_reason'] or end['stop_reason']}")
+    if end.bakeoff_state == "capped":
+        return inconclusive("cap", end.stop_reason or "stopped at the cost cap")
+    return inconclusive("broken", f"paused: {end.pause_reason or end.stop_reason}")
 
 
 def _provider(tx: Connection, run_id: int, earlier: Sequence[int]) -> dict[str, Any]:
-    rows = tx.rows("provider_facts", run_ids=[run_id, *earlier])
     traces = {
-        row["run_id"]: Trace(
-            tuple(row["models"] or ()), row["p50_latency_ms"], float(row["cost_per_case_usd"])
-        )
-        for row in rows
+        each: Trace(tuple(facts.models or ()), facts.p50_latency_ms, float(facts.cost_per_case_usd))
+        for each, facts in drift_checks.provider_facts(tx, [run_id, *earlier]).items()
     }
     return compare_traces([traces[each] for each in earlier if each in traces], traces.get(run_id))

@@ -21,8 +21,8 @@ from evalq.engines.session import Session
 from evalq.errors import CapReached, InputError, Refused
 from evalq.formats import prepare
 from evalq.results import Progress
-from evalq.store import bakeoffs
-from evalq.store.baselines import raise_alert
+from evalq.store import bakeoffs, drift_checks
+from evalq.store.alerts import raise_alert
 from evalq.store.database import Connection, Database
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class _Opening:
         open_checks(tx, bakeoff_id, rule=self.rule)
         if self.tick:
             schedule, tick = self.tick
-            tx.row("add_tick", schedule=schedule, tick=tick, bakeoff_id=bakeoff_id, problem=None)
+            drift_checks.add_tick(tx, schedule, tick, bakeoff_id=bakeoff_id)
 
 
 def _open(session: Session, plan: Plan, opening: _Opening) -> int:
@@ -133,8 +133,9 @@ def open_due(session: Session, schedule: DriftSchedule, *, root: Path, now: date
     if not is_due(session.db, schedule, now=now):
         return None
     with session.db.transaction() as guard:
-        lock = guard.row("try_lock_schedules")
-        if not (lock and lock["got"]) or _is_known(guard, schedule, tick) or _is_busy(guard, schedule):
+        if not drift_checks.try_lock_schedules(guard) or _is_known(guard, schedule, tick):
+            return None
+        if drift_checks.has_checks_under_way(guard, schedule.name):
             return None
         try:
             return _open_scheduled(session, schedule, root=root, tick=tick)
@@ -160,17 +161,12 @@ def _open_scheduled(session: Session, schedule: DriftSchedule, *, root: Path, ti
 
 
 def _is_known(db: Database | Connection, schedule: DriftSchedule, tick: datetime) -> bool:
-    return db.row("tick", schedule=schedule.name, tick=tick) is not None
-
-
-def _is_busy(tx: Connection, schedule: DriftSchedule) -> bool:
-    row = tx.row("checks_under_way", schedule=schedule.name)
-    return row is not None and row["n"] > 0
+    return drift_checks.is_known_tick(db, schedule.name, tick)
 
 
 def _note_problem(tx: Connection, schedule: DriftSchedule, tick: datetime, problem: str) -> None:
     log.warning("drift check %s of %s: %s", schedule.name, tick.isoformat(), problem)
-    tx.row("add_tick", schedule=schedule.name, tick=tick, bakeoff_id=None, problem=problem)
+    drift_checks.add_tick(tx, schedule.name, tick, problem=problem)
     raise_alert(
         tx,
         key=f"unopened/{schedule.name}/{tick.date().isoformat()}",
@@ -196,22 +192,21 @@ def follow_check(
         if is_interrupted():
             break
         advance(session.db, session.broker)
-        rows = session.db.rows("checks_of", bakeoff_id=bakeoff_id)
-        started = [row["confirm_bakeoff_id"] for row in rows if row["confirm_bakeoff_id"] is not None]
-        watched += [one for one in started if one not in watched]
+        for check in drift_checks.checks_of(session.db, bakeoff_id):
+            if check.confirm_bakeoff_id is not None and check.confirm_bakeoff_id not in watched:
+                watched.append(check.confirm_bakeoff_id)
     return watched
 
 
 def checks_of(db: Database, bakeoff_id: int) -> list[Checked]:
     """The checks of a bake-off as they stand."""
-    bakeoff = bakeoffs.get(db, bakeoff_id)
     return [
         Checked(
-            Subject(bakeoff.task_name, bakeoff.eval_set_name, row["judge"], row["rule"], row["run_id"]),
-            row["verdict"],
-            row["decided_at"] is not None,
-            row["confirm_run_id"],
-            row["numbers"],
+            Subject(check.task_name, check.eval_set_name, check.judge, check.rule, check.run_id),
+            check.verdict,
+            check.decided_at is not None,
+            check.confirm_run_id,
+            check.numbers,
         )
-        for row in db.rows("checks_of", bakeoff_id=bakeoff_id)
+        for check in drift_checks.checks_of(db, bakeoff_id)
     ]

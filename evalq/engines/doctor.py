@@ -57,7 +57,7 @@ def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagn
 
 
 def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    from evalq.store.database import Database, applied_version, schema_files
+    from evalq.store.database import Database, applied_version, schema_files, server_version
 
     if settings.database_url is None:
         yield _embedded("postgres", settings, cwd, environ)
@@ -67,10 +67,10 @@ def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iter
     except EvalqError as exc:
         yield HealthCheck("database", False, str(exc))
         return
-    row = db.row("server_version")
+    version = server_version(db)
     have, want = applied_version(db), schema_files()[-1].version
     db.close()
-    yield HealthCheck("database", True, f"PostgreSQL {row['version'] if row else '?'} at EVALQ_DATABASE_URL")
+    yield HealthCheck("database", True, f"PostgreSQL {version} at EVALQ_DATABASE_URL")
     yield HealthCheck(
         "schema",
         have == want,

@@ -20,7 +20,9 @@ from evalq.review.estimates import Kinds, correct_by_labels, correct_by_quality,
 from evalq.review.labels import Answer, LabelFile, Shown, contested_cases, votes_of
 from evalq.review.next_labels import choose_next
 from evalq.store import bakeoffs, outcomes
-from evalq.store.database import Connection, Database
+from evalq.store.answers import answer_texts
+from evalq.store.database import Connection, Database, transactional
+from evalq.store.outcomes import StoredLabel
 
 ENOUGH = 40
 
@@ -188,23 +190,23 @@ def find_target(db: Database, name: str) -> tuple[int, str | None]:
                 Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", did_you_mean(judge, names))
             )
         return bakeoff_id, judge
-    is_bakeoff = not place.isdecimal() or db.row("bakeoff", bakeoff_id=int(place)) is not None
-    run = None if is_bakeoff else outcomes.run_of(db, int(place))
+    is_bakeoff = not place.isdecimal() or bakeoffs.exists(db, int(place))
+    run = None if is_bakeoff else bakeoffs.place_of_run(db, int(place))
     return run or (bakeoffs.find(db, place), None)
 
 
 def gather(db: Database, bakeoff_id: int) -> Labelled:
     """A bake-off with its answers and their labels."""
-    labellers = {row["labeller"] for row in outcomes.label_rows(db, bakeoff_id)}
+    labellers = {label.labeller for label in outcomes.labels(db, bakeoff_id)}
     return Labelled(result_of(db, bakeoff_id), _answers(db, bakeoff_id), len(labellers))
 
 
-def store_labels(db: Database, bakeoff_id: int, file: LabelFile) -> Stored:
+@transactional
+def store_labels(tx: Connection, bakeoff_id: int, file: LabelFile) -> Stored:
     """Store the labels of a file for a bake-off's answers: all of them, or none when one is wrong."""
-    with db.transaction() as tx:
-        votes = votes_of(file, _answers(tx, bakeoff_id), bakeoff_id=bakeoff_id)
-        known = {(row["job_id"], row["labeller"]) for row in outcomes.label_rows(tx, bakeoff_id)}
-        outcomes.keep_labels(tx, [(vote.job_id, vote.labeller, vote.passed) for vote in votes])
+    votes = votes_of(file, _answers(tx, bakeoff_id), bakeoff_id=bakeoff_id)
+    known = {(label.job_id, label.labeller) for label in outcomes.labels(tx, bakeoff_id)}
+    outcomes.keep_labels(tx, [StoredLabel(vote.job_id, vote.labeller, vote.passed) for vote in votes])
     replaced = sum((vote.job_id, vote.labeller) in known for vote in votes)
     return Stored(len(votes), replaced, file.n_empty)
 
@@ -223,9 +225,9 @@ def refuse_other_grader(this: Labelled, source: Labelled) -> None:
 
 def shown_texts(db: Database, rows: Sequence[ToLabel]) -> dict[int, Shown]:
     """What people must see of each answer to label it."""
-    found = outcomes.texts(db, [row.job_id for row in rows])
-    return {job_id: Shown(*parts) for job_id, parts in found.items()}
+    texts = answer_texts(db, [row.job_id for row in rows])
+    return {job_id: Shown(text.inputs, text.expected, text.answer) for job_id, text in texts.items()}
 
 
 def _answers(db: Database | Connection, bakeoff_id: int) -> tuple[Answer, ...]:
-    return tuple(Answer(**row) for row in outcomes.answer_rows(db, bakeoff_id))
+    return tuple(Answer(**vars(answer)) for answer in outcomes.labelled_answers(db, bakeoff_id))

@@ -23,6 +23,7 @@ from evalq.grading.scoring import wanted_phrases
 from evalq.review.calibration_result import BadAnswer, GraderCheck
 from evalq.settings import Settings
 from evalq.store import bakeoffs
+from evalq.store.answers import judge_answers
 
 UNKNOWN = "I don't know."
 CASES = 3
@@ -149,8 +150,10 @@ def _grader_of(task: TaskConfig) -> str | None:
 def _outcome(session: Session, bakeoff_id: int, plan: Plan, trial: Trial) -> GraderCheck:
     bakeoff = bakeoffs.get(session.db, bakeoff_id)
     case_ids = [case.id for case in trial.cases]
-    rows = session.db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=case_ids)
-    ended = {(row["judge"], row["case_id"]): (row["verdict"], row["error_kind"]) for row in rows}
+    ended = {
+        (answer.judge, answer.case_id): (answer.verdict or "none", answer.error_kind)
+        for answer in judge_answers(session.db, bakeoff_id, case_ids)
+    }
     answers = [
         BadAnswer(kind, case_id, *ended.get((judge.name, case_id), ("none", None)))
         for kind, judge in zip(trial.texts, trial.judges(), strict=True)

@@ -19,8 +19,9 @@ from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 from evalq.grading.people import LETTERS, rating_form, rating_json
 from evalq.records import Grade
-from evalq.store import reviews
-from evalq.store.database import Database
+from evalq.store import answers as stored
+from evalq.store import bakeoffs, reviews
+from evalq.store.database import Connection, Database, transactional
 from evalq.store.definitions import Snapshots
 from evalq.store.reviews import AnswerRow, ItemRow
 
@@ -218,37 +219,36 @@ def next_item(
     """
     check_reviewer(reviewer)
     catch_up(db, bakeoff_id)
-    scope = {"bakeoff_id": bakeoff_id, "grader": grader}
     if adjudicates:
-        row = db.row("disputed_item", **scope)
-        item_id = row["id"] if row else None
+        item_id = reviews.disputed_item(db, bakeoff_id=bakeoff_id, grader=grader)
     else:
         item_id = reviews.lease(db, reviewer=reviewer, bakeoff_id=bakeoff_id, grader=grader)
     item = view(db, item_id, Snapshots(db), with_ratings=adjudicates) if item_id else None
-    if item and not adjudicates:
-        lease = db.row("review_lease", item_id=item_id, reviewer=reviewer)
-        item = replace(item, lease_until=lease["lease_until"] if lease else None)
-    counts = db.row("review_progress", **scope, reviewer=reviewer)
-    assert counts is not None
-    return Offer(item, counts["done"], counts["left"])
+    if item and item_id and not adjudicates:
+        item = replace(item, lease_until=reviews.lease_end(db, item_id, reviewer))
+    progress = reviews.progress(db, reviewer, bakeoff_id=bakeoff_id, grader=grader)
+    return Offer(item, progress.done, progress.left)
 
 
 def open_items(db: Database, bakeoff_id: int, *, grader: str | None = None) -> Iterator[ItemView]:
     """Every item of a bake-off that reviews are wanted of, in shuffled order; none is taken in hand."""
     catch_up(db, bakeoff_id)
     snapshots = Snapshots(db)
-    for row in db.rows("review_items", bakeoff_id=bakeoff_id, grader=grader):
-        if row["is_open"]:
-            yield view(db, row["id"], snapshots)
+    for item in reviews.list_items(db, bakeoff_id, grader=grader):
+        if item.is_open:
+            yield view(db, item.id, snapshots)
 
 
 def catch_up(db: Database, bakeoff_id: int | None) -> None:
     """List what has come to wait for people since, in one bake-off or in all."""
-    waiting = {row["bakeoff_id"] for row in db.rows("unlisted_reviews", bakeoff_id=bakeoff_id)}
-    for each in sorted(waiting):
-        with db.transaction() as tx:
-            tx.row("lock_bakeoff", bakeoff_id=each)
-            conclude_again(tx, each, conclude.catch_up(tx, each))
+    for each in sorted({grade.bakeoff_id for grade in reviews.unlisted_grades(db, bakeoff_id)}):
+        _catch_up(db, each)
+
+
+@transactional
+def _catch_up(tx: Connection, bakeoff_id: int) -> None:
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    conclude_again(tx, bakeoff_id, conclude.catch_up(tx, bakeoff_id))
 
 
 def view(db: Database, item_id: int, snapshots: Snapshots, *, with_ratings: bool = False) -> ItemView:
@@ -256,7 +256,7 @@ def view(db: Database, item_id: int, snapshots: Snapshots, *, with_ratings: bool
     found = conclude.read_reviewed(db, item_id, snapshots)
     is_blind = found.grader.blind_evaluation
     answers = [
-        show_answer(row, [] if is_blind else reviews.grades(db, row.job_id), is_blind=is_blind)
+        show_answer(row, [] if is_blind else stored.grades(db, [row.job_id])[row.job_id], is_blind=is_blind)
         for row in reviews.answers(db, item_id)
     ]
     task = snapshots.task(found.item.task_sha)

@@ -11,10 +11,10 @@ from evalq.definitions.definition import limit_problems, split_remedy
 from evalq.errors import InputError, Problem, Refused
 from evalq.grading.people import marks_of, rating_json, read_rating
 from evalq.review.items import check_reviewer
-from evalq.store import reviews
-from evalq.store.database import Connection, Database, Row
+from evalq.store import bakeoffs, reviews
+from evalq.store.database import Connection, Database, transactional
 from evalq.store.definitions import Snapshots
-from evalq.store.reviews import Said
+from evalq.store.reviews import ItemName, NewReview
 
 MAX_COMMENT = 10_000
 _TOKEN = re.compile(r"[0-9a-f]{4,12}")
@@ -77,60 +77,58 @@ def rate(db: Database, given: Given) -> Rated:
     return rated
 
 
-def rate_all(db: Database, given: Sequence[Given]) -> list[Rated]:
+@transactional
+def rate_all(tx: Connection, given: Sequence[Given]) -> list[Rated]:
     """Store ratings, all or none; every problem with its place. Of one alone, a full item is Refused."""
-    with db.transaction() as tx:
-        items = _find_all(tx, given)
-        touched = {row["id"]: row["bakeoff_id"] for row in items}
-        for bakeoff_id in sorted(set(touched.values())):
-            tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        reviews.lock(tx, sorted(touched))
-        stored = _store_all(tx, given, items)
-        _follow(tx, touched)
-        pending = {bakeoff_id: _n_pending(tx, bakeoff_id) for bakeoff_id in set(touched.values())}
-        now = {item_id: conclude.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
-        return [
-            _rated(now[row["id"]], rating, pending[row["bakeoff_id"]])
-            for row, rating in zip(items, stored, strict=True)
-        ]
+    items = _find_all(tx, given)
+    touched = {item.id: item.bakeoff_id for item in items}
+    for bakeoff_id in sorted(set(touched.values())):
+        bakeoffs.lock_conclusions(tx, bakeoff_id)
+    reviews.lock(tx, sorted(touched))
+    stored = _store_all(tx, given, items)
+    _follow(tx, touched)
+    pending = {bakeoff_id: reviews.count_pending(tx, bakeoff_id) for bakeoff_id in set(touched.values())}
+    now = {item_id: conclude.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
+    return [
+        _rated(now[item.id], rating, pending[item.bakeoff_id])
+        for item, rating in zip(items, stored, strict=True)
+    ]
 
 
-def undo(db: Database, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
+@transactional
+def undo(tx: Connection, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
     """Take back a person's rating of an item, or their last one; what was only in hand is given back.
 
     The item is in their hands again; outcomes and rows are as if it had not been rated.
     """
     check_reviewer(reviewer)
-    with db.transaction() as tx:
-        item_id = find_item(tx, item)["id"] if item else None
-        last = tx.row("last_review", reviewer=reviewer, item_id=item_id, bakeoff_id=bakeoff_id)
-        if last is None:
-            what = f"item {item}" if item else "anything"
-            raise InputError(
-                Problem(f"{reviewer} has not rated {what}", "`evalq review status` lists who has")
-            )
-        tx.row("lock_bakeoff", bakeoff_id=last["bakeoff_id"])
-        reviews.lock(tx, [last["item_id"]])
-        row = tx.row("undo_review", item_id=last["item_id"], reviewer=reviewer)
-        _label(tx, last["item_id"], reviewer)
-        _follow(tx, {last["item_id"]: last["bakeoff_id"]})
-        pending = _n_pending(tx, last["bakeoff_id"])
-    return Undone(last["token"], last["bakeoff_id"], row["state"] if row else "withdrawn", pending)
+    item_id = find_item(tx, item).id if item else None
+    last = reviews.last_rated(tx, reviewer, item_id=item_id, bakeoff_id=bakeoff_id)
+    if last is None:
+        what = f"item {item}" if item else "anything"
+        raise InputError(Problem(f"{reviewer} has not rated {what}", "`evalq review status` lists who has"))
+    bakeoffs.lock_conclusions(tx, last.bakeoff_id)
+    reviews.lock(tx, [last.id])
+    was = reviews.undo(tx, last.id, reviewer)
+    reviews.relabel(tx, last.id, reviewer)
+    _follow(tx, {last.id: last.bakeoff_id})
+    pending = reviews.count_pending(tx, last.bakeoff_id)
+    return Undone(last.token, last.bakeoff_id, was or "withdrawn", pending)
 
 
-def find_item(db: Database | Connection, name: str) -> Row:
+def find_item(db: Database | Connection, name: str) -> ItemName:
     """The item meant by its name or the beginning of it."""
     prefix = name.strip().lower()
-    found = db.rows("find_review_item", prefix=prefix) if _TOKEN.fullmatch(prefix) else []
-    if len(found) == 1 or (found and found[0]["token"] == prefix):
+    found = reviews.find_items(db, prefix) if _TOKEN.fullmatch(prefix) else []
+    if len(found) == 1 or (found and found[0].token == prefix):
         return found[0]
     if found:
         raise InputError(Problem(f"more than one item is called {prefix}…", "write more of its name"))
     raise InputError(Problem(f"there is no item {name[:40]!r}", "`evalq review next` names one"))
 
 
-def _find_all(tx: Connection, given: Sequence[Given]) -> list[Row]:
-    items: list[Row] = []
+def _find_all(tx: Connection, given: Sequence[Given]) -> list[ItemName]:
+    items: list[ItemName] = []
     problems: list[Problem] = []
     for one in given:
         try:
@@ -143,12 +141,12 @@ def _find_all(tx: Connection, given: Sequence[Given]) -> list[Row]:
     return items
 
 
-def _store_all(tx: Connection, given: Sequence[Given], items: Sequence[Row]) -> list[Any]:
+def _store_all(tx: Connection, given: Sequence[Given], items: Sequence[ItemName]) -> list[Any]:
     """The ratings as stored; InputError with all that cannot be, Refused when one alone finds no room."""
     snapshots, stored, problems = Snapshots(tx), [], []
-    for one, row in zip(given, items, strict=True):
+    for one, item in zip(given, items, strict=True):
         try:
-            stored.append(_store(tx, one, row["id"], snapshots))
+            stored.append(_store(tx, one, item.id, snapshots))
         except ValueError as exc:
             problems.append(Problem(*split_remedy(str(exc)), one.file, one.line))
         except Refused as exc:
@@ -169,29 +167,24 @@ def _store(tx: Connection, given: Given, item_id: int, snapshots: Snapshots) -> 
         raise ValueError(f"a comment of {len(given.comment)} characters; write at most {MAX_COMMENT}")
     _refuse_second_adjudicator(tx, given, item_id)
     passed = [mark.passed != found.grader.negate for mark in marks_of(scale, [values])]
-    said = Said(
+    review = NewReview(
         given.reviewer,
         rating_json(scale, values),
         dict(zip(found.job_ids, passed, strict=True)),
         given.comment,
         given.adjudicates,
     )
-    if not reviews.rate(tx, item_id, said):
+    if not reviews.rate(tx, item_id, review):
         full = f"item {found.item.token} has {found.item.taken} reviews or people at it"
         raise Refused(f"{full}, and max_allowed is {found.item.max_allowed}")
-    _label(tx, item_id, given.reviewer)
-    return said.rating
+    reviews.relabel(tx, item_id, given.reviewer)
+    return review.rating
 
 
 def _refuse_second_adjudicator(tx: Connection, given: Given, item_id: int) -> None:
-    row = tx.row("adjudicator", item_id=item_id) if given.adjudicates else None
-    if row and row["reviewer"] != given.reviewer:
-        raise Refused(f"{row['reviewer']} has decided this item; they can take it back: evalq review undo")
-
-
-def _label(tx: Connection, item_id: int, reviewer: str) -> None:
-    job_ids = [answer.job_id for answer in reviews.answers(tx, item_id)]
-    tx.run("label_from_reviews", job_ids=job_ids, reviewer=reviewer)
+    other = reviews.adjudicator(tx, item_id) if given.adjudicates else None
+    if other and other != given.reviewer:
+        raise Refused(f"{other} has decided this item; they can take it back: evalq review undo")
 
 
 def _follow(tx: Connection, touched: Mapping[int, int]) -> None:
@@ -219,8 +212,3 @@ def _reason(found: conclude.Reviewed) -> str:
     if found.standing.state != "decided" or len(found.job_ids) > 1:
         return found.standing.reason
     return found.grades()[0][1].reason
-
-
-def _n_pending(tx: Connection, bakeoff_id: int) -> int:
-    row = tx.row("pending_outcomes", bakeoff_id=bakeoff_id)
-    return int(row["n"]) if row else 0

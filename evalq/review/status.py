@@ -13,8 +13,9 @@ from evalq.grading.people import Values, human_grader, rating_words, read_rating
 from evalq.review.items import catch_up
 from evalq.stats.agreement import Level, alpha_interval, cohen_kappa, krippendorff_alpha
 from evalq.store import bakeoffs, reviews
-from evalq.store.database import Database, Row
+from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
+from evalq.store.reviews import ListedItem, ListedReview
 
 Rated = Mapping[int, Mapping[str, Values]]
 """By item what each reviewer said."""
@@ -144,21 +145,20 @@ def status(db: Database, bakeoff_id: int) -> ReviewStatus:
     """How the review of a bake-off stands now."""
     catch_up(db, bakeoff_id)
     bakeoff = bakeoffs.get(db, bakeoff_id)
-    by_grader: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in db.rows("review_items", bakeoff_id=bakeoff_id, grader=None):
-        by_grader[row["grader"]].append(row)
-    said: defaultdict[int, list[Row]] = defaultdict(list)
-    for row in db.rows("bakeoff_reviews", bakeoff_id=bakeoff_id):
-        said[row["item_id"]].append(row)
-    waits = {row["grader"]: row["n"] for row in db.rows("review_waits", bakeoff_id=bakeoff_id)}
-    pending = db.row("pending_outcomes", bakeoff_id=bakeoff_id)
+    by_grader: defaultdict[str, list[ListedItem]] = defaultdict(list)
+    for item in reviews.list_items(db, bakeoff_id):
+        by_grader[item.grader].append(item)
+    said: defaultdict[int, list[ListedReview]] = defaultdict(list)
+    for review in reviews.list_reviews(db, bakeoff_id):
+        said[review.item_id].append(review)
+    waits = reviews.count_waiting(db, bakeoff_id)
     snapshots = Snapshots(db)
     return ReviewStatus(
         bakeoff_id,
         bakeoff.task_name,
         bakeoff.eval_set_name,
         bakeoff.state,
-        pending["n"] if pending else 0,
+        reviews.count_pending(db, bakeoff_id),
         tuple(
             _grader_status(name, items, said, waits.get(name, 0), _grader(db, snapshots, items[0]))
             for name, items in sorted(by_grader.items())
@@ -166,24 +166,22 @@ def status(db: Database, bakeoff_id: int) -> ReviewStatus:
     )
 
 
-def _grader(db: Database, snapshots: Snapshots, row: Row) -> Human:
-    item = reviews.item(db, row["id"])
+def _grader(db: Database, snapshots: Snapshots, listed: ListedItem) -> Human:
+    item = reviews.item(db, listed.id)
     case = EvalCase.model_validate_json(item.case_body)
     return human_grader(snapshots.task(item.task_sha), case, item.grader)
 
 
 def _grader_status(
-    name: str, items: Sequence[Row], said: dict[int, list[Row]], waiting: int, grader: Human
+    name: str, items: Sequence[ListedItem], said: dict[int, list[ListedReview]], waiting: int, grader: Human
 ) -> GraderStatus:
     rated = {
-        row["id"]: {
-            one["reviewer"]: _values(grader, row, one) for one in said[row["id"]] if not one["adjudicates"]
-        }
+        row.id: {one.reviewer: _values(grader, row, one) for one in said[row.id] if not one.adjudicates}
         for row in items
-        if any(not one["adjudicates"] for one in said.get(row["id"], ()))
+        if any(not one.adjudicates for one in said.get(row.id, ()))
     }
-    disputed = [row for row in items if not row["is_open"] and row["reason"] is not None]
-    pending = sum(row["is_open"] for row in items)
+    disputed = [row for row in items if not row.is_open and row.reason is not None]
+    pending = sum(row.is_open for row in items)
     return GraderStatus(
         name,
         grader.rating_scale.type,
@@ -194,27 +192,27 @@ def _grader_status(
         pending=pending,
         decided=len(items) - pending - len(disputed),
         disputed=len(disputed),
-        in_hand=sum(row["taken"] - row["rated"] for row in items),
+        in_hand=sum(row.taken - row.rated for row in items),
         waiting=waiting,
         reviews=sum(len(one) for one in rated.values()),
         reviewers=dict(sorted(Counter(who for one in rated.values() for who in one).items())),
         agreement=rater_agreement(grader.rating_scale, rated),
-        disagreements=tuple(_disagreement(grader, row, said.get(row["id"], ())) for row in disputed),
+        disagreements=tuple(_disagreement(grader, row, said.get(row.id, ())) for row in disputed),
     )
 
 
-def _disagreement(grader: Human, row: Row, said: Sequence[Row]) -> Disagreement:
+def _disagreement(grader: Human, row: ListedItem, said: Sequence[ListedReview]) -> Disagreement:
     opinions = [
         Opinion(
-            one["reviewer"],
-            one["rating"],
+            one.reviewer,
+            one.rating,
             rating_words(grader.rating_scale, _values(grader, row, one)),
-            one["comment"],
+            one.comment,
         )
         for one in said
     ]
-    return Disagreement(row["token"], row["case_id"], row["reason"], tuple(opinions))
+    return Disagreement(row.token, row.case_id, row.reason or "", tuple(opinions))
 
 
-def _values(grader: Human, row: Row, review: Row) -> tuple[float, ...]:
-    return read_rating(grader.rating_scale, review["rating"], n_answers=row["n_answers"])
+def _values(grader: Human, row: ListedItem, review: ListedReview) -> tuple[float, ...]:
+    return read_rating(grader.rating_scale, review.rating, n_answers=row.n_answers)

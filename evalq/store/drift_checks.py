@@ -12,7 +12,7 @@ from evalq.store.database import Connection, Database
 
 
 @dataclass(frozen=True)
-class OpenCheck:
+class DriftCheck:
     """An undecided check, and what its run was given."""
 
     run_id: int
@@ -101,7 +101,7 @@ class CasePasses:
 
 
 @dataclass(frozen=True)
-class ProviderFacts:
+class ProviderSample:
     """What a run shows of its provider: the models that answered, how fast, for how much."""
 
     run_id: int
@@ -182,10 +182,10 @@ def lock_series(tx: Connection, run_id: int) -> None:
     tx.row("lock_drift_series", run_id=run_id)
 
 
-def read_check(tx: Connection, run_id: int) -> OpenCheck | None:
+def read_check(tx: Connection, run_id: int) -> DriftCheck | None:
     """A check that can be decided now; None when it was."""
     row = tx.row("drift_check", run_id=run_id)
-    return OpenCheck(**row) if row else None
+    return DriftCheck(**row) if row else None
 
 
 def read_run_end(tx: Connection, run_id: int) -> RunEnd:
@@ -195,7 +195,7 @@ def read_run_end(tx: Connection, run_id: int) -> RunEnd:
     return RunEnd(**row)
 
 
-def earlier_runs(tx: Connection, check: OpenCheck, *, since: datetime, limit: int) -> list[EarlierRun]:
+def earlier_runs(tx: Connection, check: DriftCheck, *, since: datetime, limit: int) -> list[EarlierRun]:
     """Runs that a check may be compared with, newest first."""
     rows = tx.rows(
         "baseline_runs",
@@ -210,7 +210,7 @@ def earlier_runs(tx: Connection, check: OpenCheck, *, since: datetime, limit: in
     return [EarlierRun(**row) for row in rows]
 
 
-def accepted_run(tx: Connection, check: OpenCheck) -> AcceptedRun | None:
+def accepted_run(tx: Connection, check: DriftCheck) -> AcceptedRun | None:
     """The baseline accepted last for a check's judge and set."""
     row = tx.row("accepted_baseline", **_series(check))
     return AcceptedRun(**row) if row else None
@@ -221,9 +221,9 @@ def case_passes(tx: Connection, run_ids: Sequence[int], *, samples: int) -> list
     return [CasePasses(**row) for row in tx.rows("case_passes", run_ids=list(run_ids), samples=samples)]
 
 
-def provider_facts(tx: Connection, run_ids: Sequence[int]) -> dict[int, ProviderFacts]:
+def provider_facts(tx: Connection, run_ids: Sequence[int]) -> dict[int, ProviderSample]:
     """What some runs show of their provider, by run; without those that have no answer."""
-    return {row["run_id"]: ProviderFacts(**row) for row in tx.rows("provider_facts", run_ids=list(run_ids))}
+    return {row["run_id"]: ProviderSample(**row) for row in tx.rows("provider_facts", run_ids=list(run_ids))}
 
 
 def detector_state(db: Database | Connection, baseline_id: int) -> DetectorState | None:
@@ -247,14 +247,14 @@ def decide_check(tx: Connection, run_id: int, *, verdict: str, numbers: Mapping[
     tx.run("decide_drift_check", run_id=run_id, verdict=verdict, numbers=json.dumps(numbers))
 
 
-def read_episode(tx: Connection, check: OpenCheck, verdict: str) -> Episode:
+def read_episode(tx: Connection, check: DriftCheck, verdict: str) -> Episode:
     """The episode that a check, just decided with this verdict, belongs to."""
     row = tx.row("drift_episode", **_series(check), rule=check.rule, verdict=verdict)
     assert row is not None, "the check itself is one"
     return Episode(**row)
 
 
-def _series(check: OpenCheck) -> dict[str, str]:
+def _series(check: DriftCheck) -> dict[str, str]:
     """Which judge on which set."""
     return {"task_name": check.task_name, "eval_set_name": check.eval_set_name, "judge": check.judge}
 

@@ -227,6 +227,7 @@ def lock_gate(tx: Connection, gate: str) -> None:
     tx.row("lock_gate", gate=gate)
 
 
+@transactional
 def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
     """Mark the next ready jobs of a gate as queued, up to its window."""
     lock_gate(tx, gate)

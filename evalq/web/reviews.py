@@ -113,7 +113,7 @@ def _status(db: Database, request: Request) -> Mapping[str, Any]:
 
 def _find_item(db: Database, request: Request) -> str:
     try:
-        return str(find_item(db, request.path_params["item"])["token"])
+        return find_item(db, request.path_params["item"]).token
     except InputError as exc:
         raise HTTPException(404, str(exc)) from None
 

@@ -241,7 +241,7 @@ class Scene:
         """Record the bake-off and publish its first window; return its id."""
         db = Database(self.engines.database_url)
         terms = bakeoffs.Terms(Decimal(str(cap_usd)), ambiguous_repeats=ambiguous_repeats)
-        bakeoff_id = bakeoffs.record(db, plan, terms)
+        bakeoff_id = db.in_transaction(lambda tx: bakeoffs.add(tx, plan, terms))
         if publish:
             enqueue.open_chords(db, self.broker, bakeoff_id)
             enqueue.pump_all(db, self.broker)

@@ -54,7 +54,7 @@ def start(
     """Record a bake-off, publish nothing."""
     evalset = EvalSet(name=f"dev-{n_cases}", cases=cases(n_cases, **fields))
     plan = make_plan(task, evalset, [judge(name) for name in judges])
-    return bakeoffs.record(db, plan, bakeoffs.Terms(Decimal(5)))
+    return db.in_transaction(lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(5))))
 
 
 def end(db: Database, task: TaskConfig, job_id: int, *others: Grade, state: Any = "answered") -> None:

@@ -200,7 +200,7 @@ def record(db: Database, plan: Callable[..., Plan]) -> Callable[..., int]:
         n_cases: int = 3, judges: Sequence[SimulatedJudge] = (), cap_usd: object = 5, **fields: Any
     ) -> int:
         made = plan(n_cases, judges, **fields)
-        return bakeoffs.record(db, made, bakeoffs.Terms(Decimal(str(cap_usd))))
+        return db.in_transaction(lambda tx: bakeoffs.add(tx, made, bakeoffs.Terms(Decimal(str(cap_usd)))))
 
     return make
 

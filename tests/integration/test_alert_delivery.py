@@ -13,7 +13,7 @@ import pytest
 
 from evalq.definitions.alert_channels import AlertChannel, Slack, Webhook
 from evalq.drift.alerts import are_due, deliver
-from evalq.store.baselines import raise_alert
+from evalq.store.alerts import raise_alert
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]

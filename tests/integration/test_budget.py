@@ -262,7 +262,7 @@ def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
     db: Database, sql: Sql, reserve: Reserve, answer: Completion
 ) -> None:
     calls.settle(db, reserve("0.40") or 0, calls.answered(replace(answer, cost_usd=usd("0.30"))))
-    bakeoffs.set_daily_caps(db, {"day": usd("0.50")})
+    calls.set_daily_caps(db, {"day": usd("0.50")})
     assert sql("SELECT scope, spent_usd, reserved_usd FROM spending") == [("day", usd("0.30"), usd("0"))]
     assert reserve("0.15", attempt=2)
     assert reserve("0.10", attempt=3) is None
@@ -271,13 +271,13 @@ def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
 
 
 def test_a_providers_cap_is_its_own(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
-    bakeoffs.set_daily_caps(db, {"provider:simulated": usd("0.50"), "provider:xai": usd("0.01")})
+    calls.set_daily_caps(db, {"provider:simulated": usd("0.50"), "provider:xai": usd("0.01")})
     calls.settle(db, reserve("0.40") or 0, calls.answered(replace(answer, cost_usd=usd("0.35"))))
     with pytest.raises(CapReached, match="provider:simulated"):
         reserve("0.20", attempt=2)
     spent = "SELECT scope, spent_usd, reserved_usd FROM spending ORDER BY scope"
     assert sql(spent)[0] == ("provider:simulated", usd("0.35"), usd("0"))
-    bakeoffs.set_daily_caps(db, {})
+    calls.set_daily_caps(db, {})
     assert reserve("0.20", attempt=3)
 
 
@@ -293,7 +293,7 @@ def test_a_margin_must_stay_free_beside_the_call(
 def test_calls_lost_with_their_worker_count_as_spent_and_as_tried(
     db: Database, sql: Sql, job: jobs.Job, reserve: Reserve
 ) -> None:
-    bakeoffs.set_daily_caps(db, {"day": usd("5")})
+    calls.set_daily_caps(db, {"day": usd("5")})
     reserve("0.40")
     sql("UPDATE jobs SET lease_until = now() - interval '1 second'")
     jobs.return_expired(db)

@@ -52,7 +52,7 @@ def finished(
     end_job: Callable[[int, Verdict], None],
 ) -> int:
     """A concluded bake-off of three judges, one of which has answered nothing; daily caps hold for all."""
-    bakeoffs.set_daily_caps(db, {"day": Decimal(50), "provider:simulated": Decimal(20)})
+    calls.set_daily_caps(db, {"day": Decimal(50), "provider:simulated": Decimal(20)})
     bakeoff_id = record(4, [judge(name) for name in VERDICTS])
     for job_id, name, case_id in sql(
         "SELECT j.id, r.judge, j.case_id FROM jobs j JOIN runs r ON r.id = j.run_id"
@@ -323,7 +323,7 @@ def test_dollars_are_summed_up_right_while_calls_are_made(
     answer: Completion,
     at_once: Callable[..., list[Any]],
 ) -> None:
-    bakeoffs.set_daily_caps(db, {"day": Decimal(50), "provider:simulated": Decimal(20)})
+    calls.set_daily_caps(db, {"day": Decimal(50), "provider:simulated": Decimal(20)})
     waiting = job_ids(record(4))
     sql("UPDATE bakeoffs SET spent_usd = 1; UPDATE spending SET spent_usd = 1, reserved_usd = 1")
     found = check(db)

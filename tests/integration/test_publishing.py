@@ -47,8 +47,7 @@ def concluding(valkey: "redis.Redis") -> list[list[int]]:
 
 def queued(db: Database) -> list[jobs.QueuedJob]:
     """Mark the next window as queued without publishing it."""
-    with db.transaction() as tx:
-        return jobs.queue_window(tx, GATE)
+    return jobs.queue_window(db, GATE)
 
 
 def test_a_job_that_a_late_message_claims_while_it_is_being_published_keeps_its_lease(
@@ -255,7 +254,8 @@ def test_what_somebody_waits_for_goes_before_drift_checks(
     db: Database, broker: Broker, sql: Sql, plan: Callable[..., Plan]
 ) -> None:
     for run_type in ("drift_check", "smoke"):
-        bakeoffs.record(db, plan(3000), bakeoffs.Terms(Decimal(5), run_type))
+        with db.transaction() as tx:
+            bakeoffs.add(tx, plan(3000), bakeoffs.Terms(Decimal(5), run_type))
     pump(db, broker, GATE)
     queued = "SELECT bakeoff_id, count(*) FROM jobs WHERE state = 'queued' GROUP BY 1 ORDER BY 1"
     assert sql(queued) == [(1, 1096), (2, 3000)]

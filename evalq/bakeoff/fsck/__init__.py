@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from evalq.bakeoff.fsck.checks import CHECKS, Inconsistency
+from evalq.store import fsck
 from evalq.store.database import Database
 
 _ROUNDS = 4
@@ -34,8 +35,7 @@ def repair(
 
 def count_bakeoffs(db: Database, bakeoff_id: int | None = None) -> int:
     """How many bake-offs a check looks at."""
-    row = db.row("count_bakeoffs", bakeoff_id=bakeoff_id)
-    return int(row["n"]) if row else 0
+    return fsck.count_bakeoffs(db, bakeoff_id)
 
 
 def _repair_once(db: Database, findings: Sequence[Inconsistency]) -> None:

@@ -1,153 +1,146 @@
-"""The repairs: each looks again under a lock, then writes, and twice does no harm."""
+"""The repairs: each looks again under a lock, then writes, and does no harm when it runs twice."""
 
 from collections.abc import Sequence
 
 from evalq.bakeoff import conclude as reviewed
 from evalq.bakeoff.conclude import conclude, conclude_again, conclude_paused
-from evalq.store import bakeoffs, jobs
-from evalq.store.database import Connection, Database, Row
+from evalq.store import bakeoffs, calls, fsck, jobs, outcomes
+from evalq.store.database import Connection, Database, transactional
 
 _REOPENED = "fsck found jobs that have not ended"
 
 
-def put_back_stuck(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Jobs that nobody can wait for become ready; calls they had in flight count as spent."""
+@transactional
+def put_back_stuck(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Make jobs ready whose lease or message never expires; calls they had in flight count as spent."""
     del bakeoff_id
-    with db.transaction() as tx:
-        idle = _idle(tx, job_ids)
-        tx.run("put_back_stuck", job_ids=idle)
-        tx.run("close_lost_calls", job_ids=idle)
+    idle = fsck.lock_idle_jobs(tx, job_ids)
+    fsck.put_back_stuck(tx, idle)
+    calls.close_in_flight(tx, idle)
 
 
 def return_expired(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """What reap does: every lease that ran out is returned."""
+    """Return every lease that ran out, as reap does."""
     del bakeoff_id, job_ids
     jobs.return_expired(db)
 
 
-def end_open(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Jobs that have an outcome are done."""
+@transactional
+def end_open(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Mark jobs done that have an outcome."""
     del bakeoff_id
-    with db.transaction() as tx:
-        idle = _idle(tx, job_ids)
-        tx.run("end_open", job_ids=idle)
-        tx.run("close_lost_calls", job_ids=idle)
+    idle = fsck.lock_idle_jobs(tx, job_ids)
+    fsck.end_open(tx, idle)
+    calls.close_in_flight(tx, idle)
 
 
-def place_outcomes(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Outcomes get the keys of their jobs."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        tx.run("park_outcomes", job_ids=list(job_ids))
-        tx.run("place_outcomes", job_ids=list(job_ids))
+@transactional
+def place_outcomes(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Give outcomes the keys of their jobs."""
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    fsck.place_outcomes(tx, job_ids)
 
 
-def take_back_verdicts(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Verdicts without an answer are set aside, and their jobs are to be run again."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        idle = _idle(tx, job_ids)
-        tx.run("supersede_invented", job_ids=idle)
-        _reopen_jobs(tx, bakeoff_id, idle)
+@transactional
+def take_back_verdicts(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Set verdicts without an answer aside, and let their jobs run again."""
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    idle = fsck.lock_idle_jobs(tx, job_ids)
+    fsck.supersede_invented(tx, idle)
+    _reopen_jobs(tx, bakeoff_id, idle)
 
 
-def put_back_endless(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Done jobs without an outcome are to be run again."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        _reopen_jobs(tx, bakeoff_id, _idle(tx, job_ids))
+@transactional
+def put_back_endless(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Let done jobs without an outcome run again."""
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    _reopen_jobs(tx, bakeoff_id, fsck.lock_idle_jobs(tx, job_ids))
 
 
-def close_orphaned(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Calls in flight of jobs that nobody holds count as spent; nobody claims these jobs meanwhile."""
+@transactional
+def close_orphaned(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Count calls in flight of jobs that no worker holds as spent; none claims these jobs until then."""
     del bakeoff_id
-    with db.transaction() as tx:
-        tx.run("close_lost_calls", job_ids=_idle(tx, job_ids))
+    calls.close_in_flight(tx, fsck.lock_idle_jobs(tx, job_ids))
 
 
-def ask_anew(db: Database, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    """Jobs whose paid answer is lost are asked from the first try."""
+@transactional
+def ask_again(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
+    """Let jobs whose paid answer is lost be asked again, from the first try."""
     del bakeoff_id
-    with db.transaction() as tx:
-        tx.run("ask_anew", job_ids=_idle(tx, job_ids))
+    fsck.ask_again(tx, fsck.lock_idle_jobs(tx, job_ids))
 
 
-def recompute_budget(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """A bake-off's dollars are summed up again while no call can change them."""
+@transactional
+def recompute_budget(tx: Connection, bakeoff_id: int, keys: Sequence[int]) -> None:
+    """Sum a bake-off's dollars up again while no call can change them."""
     del keys
-    with db.transaction() as tx:
-        tx.row("lock_budget", bakeoff_id=bakeoff_id)
-        tx.run("recompute_budget", bakeoff_id=bakeoff_id)
+    fsck.recompute_budget(tx, bakeoff_id)
 
 
-def recompute_spending(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """The dollars under daily caps are summed up again while no call can change them."""
+@transactional
+def recompute_spending(tx: Connection, bakeoff_id: int, keys: Sequence[int]) -> None:
+    """Sum the dollars under daily caps up again while no call can change them."""
     del bakeoff_id, keys
-    with db.transaction() as tx:
-        tx.run("open_spending")
-        tx.rows("lock_spending")
-        tx.run("recompute_spending")
+    fsck.recompute_spending(tx)
 
 
-def regrade_reviews(db: Database, bakeoff_id: int, item_ids: Sequence[int]) -> None:
-    """Grades, outcomes and rows follow from what people said."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        conclude_again(tx, bakeoff_id, reviewed.regrade(tx, item_ids))
+@transactional
+def regrade_reviews(tx: Connection, bakeoff_id: int, item_ids: Sequence[int]) -> None:
+    """Bring grades, outcomes and rows in line with people's ratings."""
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    conclude_again(tx, bakeoff_id, reviewed.regrade(tx, item_ids))
 
 
 def redo_runs(db: Database, bakeoff_id: int, run_ids: Sequence[int]) -> None:
-    """Runs lose their rows; those whose jobs have all ended are concluded again, dated as before."""
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        dropped = _reopen_runs(tx, bakeoff_id, run_ids)
+    """Remove the rows of runs; conclude those again whose jobs have all ended, dated as before."""
+
+    def reopen(tx: Connection) -> list[fsck.ForgottenRun]:
+        bakeoffs.lock_conclusions(tx, bakeoff_id)
+        return _reopen_runs(tx, bakeoff_id, run_ids)
+
+    forgotten = db.in_transaction(reopen)
     for run_id in run_ids:
         conclude(db, run_id)
-    for row in dropped:
-        db.run("restore_eval_run", **row)
+    for run in forgotten:
+        fsck.restore_eval_run(db, run)
 
 
-def reopen_bakeoff(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """A concluded bake-off that has jobs to run is paused."""
+@transactional
+def reopen_bakeoff(tx: Connection, bakeoff_id: int, keys: Sequence[int]) -> None:
+    """Pause a concluded bake-off that has jobs to run."""
     del keys
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        tx.run("reopen_bakeoff", bakeoff_id=bakeoff_id, reason=_REOPENED)
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    fsck.pause_concluded(tx, bakeoff_id, _REOPENED)
 
 
 def redo_bakeoff(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """A bake-off with nothing left to run is concluded again: its agreement and its result."""
+    """Conclude a bake-off with nothing left to run again: its agreement and its result."""
     del keys
-    with db.transaction() as tx:
-        tx.row("lock_bakeoff", bakeoff_id=bakeoff_id)
-        if tx.row("rerun_bakeoff", bakeoff_id=bakeoff_id):
-            tx.run("drop_kappas", run_ids=[run.id for run in bakeoffs.runs(tx, bakeoff_id)])
+
+    def reopen(tx: Connection) -> None:
+        bakeoffs.lock_conclusions(tx, bakeoff_id)
+        if fsck.rerun_bakeoff(tx, bakeoff_id):
+            outcomes.drop_kappas(tx, [run.id for run in bakeoffs.runs(tx, bakeoff_id)])
+
+    db.in_transaction(reopen)
     conclude_paused(db, bakeoff_id)
 
 
 def drop_stray_kappas(db: Database, bakeoff_id: int, keys: Sequence[int]) -> None:
-    """Agreement of runs on other cases is no agreement."""
+    """Remove the agreement of runs on different cases."""
     del keys
-    db.run("drop_stray_kappas", bakeoff_id=bakeoff_id)
-
-
-def _idle(tx: Connection, job_ids: Sequence[int]) -> list[int]:
-    """Those of the jobs that no worker has in hand, and none can take until the transaction ends.
-
-    Nothing is waited for: whoever changes a job just now keeps it, and the next round looks again.
-    """
-    return [row["id"] for row in tx.rows("lock_idle_jobs", job_ids=list(job_ids))]
+    fsck.drop_stray_kappas(db, bakeoff_id)
 
 
 def _reopen_jobs(tx: Connection, bakeoff_id: int, job_ids: Sequence[int]) -> None:
-    reopened = tx.rows("put_back_endless", job_ids=list(job_ids))
-    _reopen_runs(tx, bakeoff_id, sorted({row["run_id"] for row in reopened}))
+    _reopen_runs(tx, bakeoff_id, fsck.put_back_endless(tx, job_ids))
 
 
-def _reopen_runs(tx: Connection, bakeoff_id: int, run_ids: Sequence[int]) -> list[Row]:
-    """No aggregate stands while a job is open: rows and agreement go, a concluded bake-off is paused."""
-    tx.run("drop_kappas", run_ids=list(run_ids))
-    dropped = tx.rows("forget_eval_runs", run_ids=list(run_ids))
-    tx.run("reopen_concluded", run_ids=list(run_ids))
-    tx.run("reopen_bakeoff", bakeoff_id=bakeoff_id, reason=_REOPENED)
-    return dropped
+def _reopen_runs(tx: Connection, bakeoff_id: int, run_ids: Sequence[int]) -> list[fsck.ForgottenRun]:
+    """Remove rows and agreement of runs, since neither may exist while a job is open; pause the bake-off."""
+    outcomes.drop_kappas(tx, run_ids)
+    forgotten = fsck.forget_eval_runs(tx, run_ids)
+    fsck.reopen_concluded_runs(tx, run_ids)
+    fsck.pause_concluded(tx, bakeoff_id, _REOPENED)
+    return forgotten

@@ -13,17 +13,19 @@ from evalq.bakeoff.holdout import chain
 from evalq.bakeoff.holdout.chain import Break, History, Link, LogEntry, history_of
 from evalq.definitions.files import display_path
 from evalq.errors import Refused
-from evalq.store.database import Connection, Database, Row
+from evalq.store import holdout_log
+from evalq.store.database import Connection, Database
+from evalq.store.holdout_log import LoggedBakeOff, LogLine
 
 
 def lock(tx: Connection, task: str) -> None:
     """Keep everybody else from writing the log of a task until the transaction ends."""
-    tx.row("lock_holdout_log", task_name=task)
+    holdout_log.lock_log(tx, task)
 
 
 def read_lines(db: Database | Connection, task: str) -> list[bytes]:
     """The lines of a task's log, as its file has them."""
-    return [_line(row["line"]) for row in db.rows("holdout_lines", task_name=task)]
+    return [_line(row.line) for row in holdout_log.log_lines(db, task)]
 
 
 def read_history(db: Database | Connection, task: str) -> History:
@@ -34,8 +36,8 @@ def read_history(db: Database | Connection, task: str) -> History:
 def append(tx: Connection, entry: LogEntry) -> Link:
     """Write one more line; the transaction holds the lock."""
     # By the columns: the last line itself may have been tampered with, which is to stay visible.
-    row = tx.row("holdout_head", task_name=entry.task)
-    after = Link(row["seq"], "", row["hash"], {}) if row else None
+    last = holdout_log.log_head(tx, entry.task)
+    after = Link(last.seq, "", last.hash, {}) if last else None
     link = chain.next_link(entry.fields(), after)
     add_link(tx, entry.task, link)
     return link
@@ -44,30 +46,30 @@ def append(tx: Connection, entry: LogEntry) -> Link:
 def add_link(tx: Connection, task: str, link: Link) -> None:
     """Write a line as it is."""
     text = chain.line_of(link).decode().rstrip("\n")
-    tx.run("add_holdout_line", task_name=task, seq=link.seq, line=text, prev_hash=link.prev, hash=link.hash)
+    holdout_log.add_line(tx, task, LogLine(link.seq, text, link.prev, link.hash))
 
 
 def head(db: Database | Connection, task: str) -> str | None:
     """The last line of a task's log as SEQ:HASH, the anchor `verify-log` takes; None without a log."""
-    row = db.row("holdout_head", task_name=task)
-    return f"{row['seq']}:{row['hash']}" if row else None
+    last = holdout_log.log_head(db, task)
+    return f"{last.seq}:{last.hash}" if last else None
 
 
 def logged_tasks(db: Database | Connection) -> list[str]:
     """The tasks that have a log."""
-    return [row["task_name"] for row in db.rows("holdout_tasks")]
+    return holdout_log.logged_tasks(db)
 
 
 def find_breaks(db: Database | Connection, task: str, anchor: chain.Anchor | None = None) -> Sequence[Break]:
     """What is wrong with the log as the database holds it, its columns included."""
-    rows = db.rows("holdout_lines", task_name=task)
-    lines = [_line(row["line"]) for row in rows]
+    rows = holdout_log.log_lines(db, task)
+    lines = [_line(row.line) for row in rows]
     links = {link.seq: link for link in chain.sound_links(lines)}
-    kept = [(number, row, links.get(row["seq"])) for number, row in enumerate(rows, start=1)]
+    kept = [(number, row, links.get(row.seq)) for number, row in enumerate(rows, start=1)]
     wrong = [
-        Break("edit", number, f"is kept under seq {row['seq']} with other hashes than its own")
+        Break("edit", number, f"is kept under seq {row.seq} with other hashes than its own")
         for number, row, link in kept
-        if link is not None and (row["prev_hash"], row["hash"]) != (link.prev, link.hash)
+        if link is not None and (row.prev_hash, row.hash) != (link.prev, link.hash)
     ]
     return sorted([*chain.find_breaks(lines, anchor), *wrong], key=lambda found: found.line)
 
@@ -173,7 +175,7 @@ class Log:
     task: str
     head: str | None
     links: Sequence[Link]
-    bakeoffs: Mapping[str, Row]
+    bakeoffs: Mapping[str, LoggedBakeOff]
     breaks: Sequence[Break] = ()
 
     @property
@@ -224,8 +226,8 @@ class Log:
         known = self.bakeoffs.get(uid)
         return {
             "open": self.history.result_of(uid) is None,
-            "bakeoff_id": known["id"] if known else None,
-            "state": known["state"] if known else None,
+            "bakeoff_id": known.id if known else None,
+            "state": known.state if known else None,
         }
 
     def _counts(self, eval_set: str) -> tuple[int, int]:
@@ -233,7 +235,7 @@ class Log:
 
     def _bakeoff_id(self, entry: LogEntry) -> int | None:
         known = self.bakeoffs.get(entry.bakeoff_uid or "")
-        return known["id"] if known else entry.bakeoff_id
+        return known.id if known else entry.bakeoff_id
 
     def _came_to(self, entry: LogEntry) -> str:
         if entry.kind == "freeze":
@@ -243,7 +245,7 @@ class Log:
         if self.history.result_of(entry.bakeoff_uid or ""):
             return ""
         known = self.bakeoffs.get(entry.bakeoff_uid or "")
-        return f"NO RESULT: bake-off is {known['state']}" if known else "NO RESULT: no bake-off was recorded"
+        return f"NO RESULT: bake-off is {known.state}" if known else "NO RESULT: no bake-off was recorded"
 
 
 def read_logs(db: Database, task: str | None = None) -> list[Log]:
@@ -255,5 +257,5 @@ def read_logs(db: Database, task: str | None = None) -> list[Log]:
 def _read(db: Database, task: str) -> Log:
     links = chain.sound_links(read_lines(db, task))
     uids = [entry.bakeoff_uid for entry in history_of(links).entries if entry.bakeoff_uid]
-    bakeoffs = {row["uid"]: row for row in db.rows("looked_bakeoffs", uids=uids)}
+    bakeoffs = holdout_log.logged_bakeoffs(db, uids)
     return Log(task, head(db, task), links, bakeoffs, find_breaks(db, task))

@@ -17,7 +17,7 @@ from evalq.formats.suite.forms import RegressionForm
 from evalq.formats.suite.outcomes import EvalOutcome, JudgeOutcomes, SuiteRun
 from evalq.formats.suite.read import Suite
 from evalq.store import baselines as stored
-from evalq.store.baselines import Baseline, Comparison
+from evalq.store.baselines import Baseline, BaselineCheck
 from evalq.store.database import Database
 
 FOLDER = "baselines"
@@ -111,7 +111,7 @@ def record_comparisons(
             if one.id not in forms or one.status == "skipped":
                 continue
             about = forms[one.id].metadata
-            comparison = Comparison(
+            check = BaselineCheck(
                 suite.name,
                 one.id,
                 one.answered_by,
@@ -120,7 +120,7 @@ def record_comparisons(
                 about.last_passed,
                 about.failure_count,
             )
-            stored.note(tx, comparison)
+            stored.note_check(tx, check)
 
 
 def comparable_output(output: Any, *, is_response: bool) -> Any:

@@ -3,17 +3,19 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 from evalq.definitions.evalset import EvalCase
 from evalq.formats.suite.assignment import Assignment
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
 from evalq.formats.suite.plan import SuiteBakeOff
+from evalq.records import Grade
 from evalq.results import plain
-from evalq.store import bakeoffs
-from evalq.store.database import Database, Row
+from evalq.store import answers, bakeoffs
+from evalq.store.answers import JudgeAnswer
+from evalq.store.database import Database
+from evalq.store.definitions import evalset_cases
 
 Attempts = Mapping[tuple[str, str], Sequence[Attempt]]
 """By judge and case."""
@@ -92,14 +94,12 @@ def run_of_bakeoff(db: Database, bakeoff_id: int, ks: Sequence[int]) -> SuiteRun
 
 
 def _outcomes_of_bakeoff(db: Database, bakeoff_id: int, eval_set_sha: str) -> tuple[JudgeOutcomes, ...]:
-    rows = db.rows("evalset_cases", eval_set_sha=eval_set_sha)
-    cases = [EvalCase.model_validate_json(row["body"]) for row in rows]
+    cases = evalset_cases(db, eval_set_sha)
     attempts = _read_attempts(db, bakeoff_id, [case.id for case in cases])
     found = []
-    for row in db.rows("run_judges", bakeoff_id=bakeoff_id):
-        judge = row["judge"]
-        evals = tuple(_outcome(case, attempts.get((judge, case.id), ()), ()) for case in cases)
-        found.append(JudgeOutcomes(judge, judge, evals))
+    for run in bakeoffs.runs(db, bakeoff_id):
+        evals = tuple(_outcome(case, attempts.get((run.judge, case.id), ()), ()) for case in cases)
+        found.append(JudgeOutcomes(run.judge, run.judge, evals))
     return tuple(found)
 
 
@@ -145,23 +145,21 @@ def _attempts(db: Database, rounds: Sequence[Round], *, retries: bool) -> Attemp
 def _read_attempts(
     db: Database, bakeoff_id: int, case_ids: Sequence[str]
 ) -> dict[tuple[str, str], list[Attempt]]:
-    rows = db.rows("inspected_answers", bakeoff_id=bakeoff_id, case_ids=list(case_ids))
-    grades: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for grade in db.rows("inspected_grades", job_ids=[row["job_id"] for row in rows]):
-        grades[grade["job_id"]].append(grade)
+    stored = answers.judge_answers(db, bakeoff_id, case_ids)
+    grades = answers.grades(db, [answer.job_id for answer in stored])
     found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
-    for row in rows:
-        found[row["judge"], row["case_id"]].append(_attempt(row, grades[row["job_id"]]))
+    for answer in stored:
+        found[answer.judge, answer.case_id].append(_attempt(answer, grades[answer.job_id]))
     return found
 
 
-def _attempt(row: Row, grades: Sequence[Mapping[str, Any]]) -> Attempt:
-    undecided = [str(grade["reason"]) for grade in grades if grade["passed"] is None]
+def _attempt(answer: JudgeAnswer, grades: Sequence[Grade]) -> Attempt:
+    undecided = [grade.reason for grade in grades if grade.passed is None]
     return Attempt(
-        row["verdict"],
-        row["message"] or "; ".join(undecided),
-        row["error_kind"],
-        row["answer"] or "",
-        row["latency_ms"],
-        tuple(grades),
+        answer.verdict,
+        answer.message or "; ".join(undecided),
+        answer.error_kind,
+        answer.answer or "",
+        answer.latency_ms,
+        tuple(asdict(grade) for grade in grades),
     )

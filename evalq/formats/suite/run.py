@@ -20,7 +20,8 @@ from evalq.formats.suite.plan import SuiteBakeOff, SuitePlan, plan_retry, retrie
 from evalq.formats.suite.render import headline
 from evalq.results import BakeOffResult, plain
 from evalq.store import bakeoffs
-from evalq.store.baselines import raise_alert
+from evalq.store.alerts import raise_alert
+from evalq.store.answers import judge_verdicts
 from evalq.store.database import Database
 
 RUN_TYPE = "suite"
@@ -140,8 +141,8 @@ def _plan_retries(
 def _failed(db: Database, one: Round, judge: str) -> list[str]:
     """The cases of a round that a judge did not pass and that are worth another attempt."""
     verdicts: defaultdict[str, list[tuple[str, str | None]]] = defaultdict(list)
-    for row in db.rows("judge_verdicts", bakeoff_id=one.bakeoff_id, judge=judge):
-        verdicts[row["case_id"]].append((row["verdict"], row["error_kind"]))
+    for case in judge_verdicts(db, one.bakeoff_id, judge):
+        verdicts[case.case_id].append((case.verdict, case.error_kind))
     return [case_id for case_id, found in verdicts.items() if _needs_retry(found)]
 
 

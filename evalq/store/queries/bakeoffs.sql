@@ -35,7 +35,7 @@ SELECT id FROM bakeoffs ORDER BY id DESC LIMIT %(limit)s;
 -- bakeoff_rows --
 -- The list of bake-offs, newest first, with how far each is.
 SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.created_at,
-       (SELECT sum(n_jobs) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
+       (SELECT coalesce(sum(n_jobs), 0) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
        (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) AS n_done,
        b.result::text AS result
 FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;

@@ -63,7 +63,9 @@ def decide(
     def run(*, run_type: str = "final-decision", is_ended: bool = True) -> int:
         plan = held_out()
         uid = holdout.admit(db, root, plan, run_type=run_type)
-        bakeoff_id = bakeoffs.record(db, plan, bakeoffs.Terms(Decimal(5), run_type, uid=uid))
+        bakeoff_id = db.in_transaction(
+            lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(5), run_type, uid=uid))
+        )
         if is_ended:
             for job_id in job_ids(bakeoff_id):
                 end_job(job_id, "passed")
