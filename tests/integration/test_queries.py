@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 import evalq
 from evalq.store.database import Database, named_queries
@@ -90,16 +89,6 @@ def test_every_query_prepares_against_the_schema(db: Database) -> None:
             except psycopg.Error as exc:
                 failures[name] = str(exc)
     assert failures == {}
-
-
-@pytest.mark.parametrize("name", sorted(named_queries()))
-def test_every_query_is_used(name: str) -> None:
-    sources = [*(ROOT / "evalq").rglob("*.py"), *(ROOT / "workers").rglob("*.py")]
-    assert any(f'"{name}"' in source.read_text("utf-8") for source in sources)
-
-
-def test_every_query_says_in_one_line_what_it_is_for() -> None:
-    assert [name for name, text in named_queries().items() if not text.startswith("-- ")] == []
 
 
 def test_every_table_of_a_bake_off_exists(sql: Sql) -> None:

@@ -18,6 +18,7 @@ from evalq.cli.main import COMMANDS
 from evalq.store.database import named_queries
 
 ROOT = Path(__file__).parents[2]
+STORE = ROOT / "evalq" / "store"
 MODULES = sorted(path for name in ("evalq", "workers") for path in (ROOT / name).rglob("*.py"))
 VAGUE_NAMES = {"utils", "helpers", "common", "misc", "base", "core", "manager", "models"}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT|LOCK)\s")
@@ -156,27 +157,51 @@ def test_the_exit_codes_are_those_of_the_drawing() -> None:
     assert [getattr(errors, name).exit_code for name, _ in drawn] == [int(code) for _, code in drawn]
 
 
-def test_every_named_query_is_used_and_says_what_for() -> None:
-    constants = {node.value for _, node in nodes(ast.Constant) if isinstance(node, ast.Constant)}
-    assert [name for name in named_queries() if name not in constants] == []
-    assert [
-        name for name, text in named_queries().items() if not re.match(r"(-- .+\n)*-- .+\.\n", text)
-    ] == []
+def test_every_named_query_says_what_for() -> None:
+    described = re.compile(r"(-- .+\n)*-- .+\.\n")
+    assert [name for name, text in named_queries().items() if not described.match(text)] == []
+
+
+@pytest.mark.parametrize("path", sorted(STORE.glob("queries/*.sql")), ids=lambda path: path.stem)
+def test_a_query_is_used_by_the_module_beside_its_file(path: Path) -> None:
+    text = path.read_text("utf-8")
+    module = parsed(STORE / f"{path.stem}.py")
+    used = {node.value for node in ast.walk(module) if isinstance(node, ast.Constant)}
+    assert re.match(r"-- .+\.\n\n-- \w+ --\n", text), "a file of queries opens with one sentence"
+    assert [name for name in re.findall(r"^-- (\w+) --$", text, re.MULTILINE) if name not in used] == []
+
+
+def query_calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every call that runs a statement on a connection or a database, with its file."""
+    for file, node in nodes(ast.Call):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+            continue
+        receiver = ast.unparse(node.func.value).split(".")[-1]
+        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+        is_named = name in named_queries() or receiver in ("db", "tx", "connection", "_db")
+        if is_named and node.func.attr in ("row", "rows", "run", "copy", "script"):
+            yield file, node
 
 
 def test_every_query_asked_for_by_name_is_there() -> None:
-    calls = [node for _, node in nodes(ast.Call) if isinstance(node, ast.Call) and node.args]
-    names = {
-        call.args[0].value
-        for call in calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("row", "rows", "run", "copy")
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id in ("db", "tx", "self", "connection")
-        and isinstance(call.args[0], ast.Constant)
-    }
-    assert len(names) > 20
+    asked = [call.args[0] for _, call in query_calls()]
+    names = {argument.value for argument in asked if isinstance(argument, ast.Constant)}
+    assert len(names) > 100
     assert names <= set(named_queries())
+
+
+def test_no_query_is_run_outside_the_store() -> None:
+    assert {file for file, _ in query_calls() if not file.startswith("evalq/store/")} == set()
+
+
+def test_no_row_leaves_the_store() -> None:
+    imports = [(file, node) for file, node in nodes(ast.ImportFrom) if isinstance(node, ast.ImportFrom)]
+    of_rows = {
+        file
+        for file, node in imports
+        if node.module == "evalq.store.database" and "Row" in {name.name for name in node.names}
+    }
+    assert [file for file in sorted(of_rows) if not file.startswith("evalq/store/")] == []
 
 
 def options_of(command: click.Command) -> Iterator[click.Option]:

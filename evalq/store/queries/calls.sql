@@ -77,15 +77,6 @@ WHERE c.bakeoff_id = %(bakeoff_id)s AND (%(case_id)s::text IS NULL OR j.case_id 
   AND (%(judge)s::text IS NULL OR r.judge = %(judge)s)
 ORDER BY c.id LIMIT %(limit)s;
 
--- call_costs --
--- Dollars and calls of a bake-off by run and purpose.
-SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
-       count(*) FILTER (WHERE c.state = 'settled') AS settled,
-       count(*) FILTER (WHERE c.state = 'unknown') AS unknown,
-       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries
-FROM call_journal c JOIN jobs j ON j.id = c.job_id
-WHERE c.bakeoff_id = %(bakeoff_id)s GROUP BY j.run_id, c.purpose;
-
 -- costs --
 -- Dollars since an instant, by judge, provider, purpose and day.
 SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.purpose, count(*) AS calls,

@@ -24,6 +24,15 @@ FROM grades g JOIN outcomes o ON o.job_id = g.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s) AND g.details ? 'members'
 GROUP BY g.grader ORDER BY g.grader;
 
+-- call_costs --
+-- Dollars and calls of a bake-off by run and purpose.
+SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
+       count(*) FILTER (WHERE c.state = 'settled') AS settled,
+       count(*) FILTER (WHERE c.state = 'unknown') AS unknown,
+       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries
+FROM call_journal c JOIN jobs j ON j.id = c.job_id
+WHERE c.bakeoff_id = %(bakeoff_id)s GROUP BY j.run_id, c.purpose;
+
 -- progress --
 -- One line per judge for the live display.
 SELECT r.judge, r.n_jobs, r.pause_reason, count(o.job_id) AS done,
