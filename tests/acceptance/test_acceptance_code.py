@@ -103,13 +103,13 @@ def test_the_worker_that_runs_code_has_no_keys(coding: Any) -> None:
 
 
 def test_a_killed_sandbox_worker_loses_nothing(coding: Any) -> None:
-    started = coding.start(*BAKE, "--samples", "20", "--json")
+    started = coding.start(*BAKE, "--samples", "6", "--json")
     (worker,) = [p for p in coding.processes() if "sandbox" in p.cmdline()]
     worker.kill()
     psutil.wait_procs([worker])
     assert started.end() == 0
     document = json.loads(started.stdout.read_text())
-    assert {run["judge"]: run["n_pass"] for run in document["runs"]} == {"right": 40, "wrong": 0}
+    assert {run["judge"]: run["n_pass"] for run in document["runs"]} == {"right": 12, "wrong": 0}
 
 
 def test_without_a_sandbox_nothing_is_asked(coding: Any) -> None:
