@@ -71,6 +71,7 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.coverage
 	$(PY) -m benchmarks.sandbox
 	$(PY) -m benchmarks.patterns
+	$(PY) -m benchmarks.scrubbing
 
 # Entries, files, lines and layers of the tree, and the modules one job passes through.
 house: $(STAMP)

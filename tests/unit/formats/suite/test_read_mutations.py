@@ -34,7 +34,7 @@ ODD: list[Any] = [
     {"a": 1},
     {"$ref": "x"},
 ]
-TRIES = 60
+TRIES = 30
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
