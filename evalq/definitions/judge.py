@@ -8,10 +8,11 @@ from pydantic import BeforeValidator, Field, FiniteFloat
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
 
 Proportion = Annotated[FiniteFloat, Field(ge=0, le=1)]
+Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]
 
 
-def _decimal(value: object) -> object:
-    """Dollars are decimals from the text on: a float in YAML is read by its shortest form."""
+def _to_decimal(value: object) -> object:
+    """Dollars are exact decimals: a float from YAML is read by its shortest form."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
     try:
@@ -20,7 +21,7 @@ def _decimal(value: object) -> object:
         raise ValueError("not a number of dollars; write a number such as 2.50") from None
 
 
-Dollars = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0)]
+Dollars = Annotated[Decimal, BeforeValidator(_to_decimal), Field(ge=0)]
 
 
 class Price(Definition):
@@ -31,7 +32,7 @@ class Price(Definition):
 
 
 class BaseJudge(Definition):
-    """A system on trial. Limits left out are not enforced unless the provider's own headers name them."""
+    """A system on trial. A limit left out applies only if the provider's headers name it."""
 
     name: str = Field(pattern=NAME_PATTERN)
     price: Price | None = None
@@ -53,7 +54,7 @@ class BaseJudge(Definition):
 
     @property
     def server(self) -> str:
-        """Which server it is on, where that is not implied by the provider."""
+        """The server it is on; "" where the provider implies it."""
         return ""
 
     @property
@@ -61,72 +62,6 @@ class BaseJudge(Definition):
         """The one limit all its calls share across the fleet: provider, key, server, model."""
         parts = (self.provider, self.key_name or "-", self.server, self.model)  # type: ignore[attr-defined]
         return "/".join(part for part in parts if part)
-
-
-class SimulatedLatency(Definition):
-    """A log-normal latency by two of its quantiles, in milliseconds."""
-
-    p50: int = Field(default=300, ge=1)
-    p95: int = Field(default=900, ge=1)
-
-
-class Misbehaviour(Definition):
-    """Shares of calls that go wrong, each in its own way; drawn once per call in this order."""
-
-    empty: Proportion = 0.0
-    refused: Proportion = 0.0
-    malformed: Proportion = 0.0
-    truncated: Proportion = 0.0
-    slow: Proportion = 0.0
-    error: Proportion = 0.0
-
-
-class SimulatedJudge(BaseJudge):
-    """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
-
-    `answers` are what it says to single cases, by their ids, whatever its accuracy. As a grader it may `echo`
-    all that it was shown before it says its own, and it may be held to a JSON schema (`structured`).
-    """
-
-    provider: Literal["simulated"]
-    model: str
-    family: str = "simulated"
-    accuracy: Proportion = 0.8
-    accuracy_by_stratum: dict[str, Proportion] = Field(default={})
-    shared_difficulty: Proportion = 0.45
-    family_likeness: Proportion = 0.15
-    latency_ms: SimulatedLatency = SimulatedLatency()
-    time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
-    misbehaviour: Misbehaviour = Misbehaviour()
-    answers: dict[str, str] = Field(default={})
-    echo: bool = Field(default=False, exclude_if=is_unset)
-    structured: bool = Field(default=False, exclude_if=is_unset)
-
-    @property
-    def vendor(self) -> str:
-        """The family it imitates stands in for the provider."""
-        return self.family
-
-
-__all__ = [
-    "AnthropicJudge",
-    "CommandJudge",
-    "Dollars",
-    "GoogleJudge",
-    "HttpJudge",
-    "JudgeConfig",
-    "Misbehaviour",
-    "ModelJudge",
-    "OpenAIJudge",
-    "Price",
-    "Proportion",
-    "PythonJudge",
-    "SimulatedJudge",
-    "SimulatedLatency",
-    "XaiJudge",
-]
-
-Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]
 
 
 class ModelJudge(BaseJudge):
@@ -140,7 +75,10 @@ class ModelJudge(BaseJudge):
     @property
     def server(self) -> str:
         """The base URL's host and port: two servers do not share a limit."""
-        return self.base_url.split("//", 1)[1].split("/", 1)[0].rpartition("@")[2] if self.base_url else ""
+        if not self.base_url:
+            return ""
+        authority = self.base_url.split("//", 1)[1].split("/", 1)[0]
+        return authority.rpartition("@")[2]
 
 
 class AnthropicJudge(ModelJudge):
@@ -162,7 +100,9 @@ class OpenAIJudge(ModelJudge):
     @property
     def key_name(self) -> str | None:
         """A server of the user's own needs no key unless one is named."""
-        return self.api_key_env or (None if self.base_url else "OPENAI_API_KEY")
+        if self.base_url:
+            return self.api_key_env or None
+        return self.api_key_env or "OPENAI_API_KEY"
 
 
 class XaiJudge(ModelJudge):
@@ -190,12 +130,12 @@ class GoogleJudge(ModelJudge):
 class HttpJudge(BaseJudge):
     """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
-    `headers_env` names the variables that hold header values; `answer` is a JSONPath into the reply, so is
-    `tool_calls` for systems that say which tools they used.
+    `headers_env` names the variables that hold header values. `answer` is a JSONPath into the reply, as is
+    `tool_calls` for systems that report the tools they used.
 
     With `exchange` every case has its own `request` among its inputs, to a path below `url`, and the answer
     is the whole response: status, headers, body. `variables_env` names the variables that fill `{{name}}`
-    in such a request; what they hold is in no row.
+    in such a request; their values are never stored.
     """
 
     provider: Literal["http"]
@@ -241,10 +181,49 @@ class CommandJudge(BaseJudge):
         return self.command[0]
 
 
-def with_deadline(judge: "JudgeConfig", deadline_s: float | None) -> "JudgeConfig":
-    """The judge with another time to answer; None, or a judge that has none, leaves it as it is."""
-    fields = [name for name in ("deadline_s", "timeout_s") if name in type(judge).model_fields]
-    return judge.model_copy(update=dict.fromkeys(fields, deadline_s)) if deadline_s else judge
+class SimulatedLatency(Definition):
+    """A log-normal latency by two of its quantiles, in milliseconds."""
+
+    p50: int = Field(default=300, ge=1)
+    p95: int = Field(default=900, ge=1)
+
+
+class Misbehaviour(Definition):
+    """Shares of calls that go wrong, each in its own way; drawn once per call in this order."""
+
+    empty: Proportion = 0.0
+    refused: Proportion = 0.0
+    malformed: Proportion = 0.0
+    truncated: Proportion = 0.0
+    slow: Proportion = 0.0
+    error: Proportion = 0.0
+
+
+class SimulatedJudge(BaseJudge):
+    """A deterministic stand-in for a model: right or wrong by design, in the task's real format.
+
+    `answers` are fixed answers by case id, whatever its accuracy. As a grader it may `echo` its whole prompt
+    before its own reply, and it may follow a JSON schema (`structured`).
+    """
+
+    provider: Literal["simulated"]
+    model: str
+    family: str = "simulated"
+    accuracy: Proportion = 0.8
+    accuracy_by_stratum: dict[str, Proportion] = Field(default={})
+    shared_difficulty: Proportion = 0.45
+    family_likeness: Proportion = 0.15
+    latency_ms: SimulatedLatency = SimulatedLatency()
+    time_scale: FiniteFloat = Field(default=1.0, ge=0, le=10)
+    misbehaviour: Misbehaviour = Misbehaviour()
+    answers: dict[str, str] = Field(default={})
+    echo: bool = Field(default=False, exclude_if=is_unset)
+    structured: bool = Field(default=False, exclude_if=is_unset)
+
+    @property
+    def vendor(self) -> str:
+        """The family it imitates."""
+        return self.family
 
 
 JudgeConfig = Annotated[
@@ -258,3 +237,11 @@ JudgeConfig = Annotated[
     | SimulatedJudge,
     Field(discriminator="provider"),
 ]
+
+
+def with_deadline(judge: JudgeConfig, deadline_s: float | None) -> JudgeConfig:
+    """The judge with another time limit; None, or a judge without a limit, changes nothing."""
+    if not deadline_s:
+        return judge
+    fields = [name for name in ("deadline_s", "timeout_s") if name in type(judge).model_fields]
+    return judge.model_copy(update=dict.fromkeys(fields, deadline_s))

@@ -1,8 +1,8 @@
-"""Finds tasks and evalsets by name or path: the project's first, then those that come with evalq."""
+"""Finds the tasks and evalsets of a project by name or path, and checks all of them together."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalq.definitions.definition import did_you_mean
@@ -24,35 +24,37 @@ DRAFT_PREFIX = "draft-"
 
 
 def find_task(name_or_path: str, root: Path) -> Path:
-    """The task's file: a path as it is, a name under `root/tasks` or among the shipped."""
+    """Find the task's file: a path as it is, a name under `root/tasks` or among the shipped tasks."""
     return _find("task", name_or_path, [root / "tasks", shipped_path("tasks")], TASK_SUFFIXES)
 
 
 def find_evalset(name_or_path: str, task_name: str, root: Path) -> Path:
-    """The evalset's file: a path as it is, a name under `root/evalsets/TASK` or among the shipped."""
+    """Find the evalset's file: a path as it is, a name under `root/evalsets/TASK` or among the shipped."""
     return _find("evalset", name_or_path, _evalset_folders(task_name, root), EVALSET_SUFFIXES)
 
 
 def list_tasks(root: Path) -> dict[str, Path]:
-    """Every task by name, the project's before the shipped; a project's hides a shipped one of its name."""
-    return _listed([root / "tasks", shipped_path("tasks")], TASK_SUFFIXES)
+    """Every task by name, the project's before the shipped; a project's task hides a shipped namesake."""
+    return _list_files([root / "tasks", shipped_path("tasks")], TASK_SUFFIXES)
 
 
 def list_evalsets(task_name: str, root: Path) -> dict[str, Path]:
     """Every evalset of a task by name, in the same order."""
-    return _listed(_evalset_folders(task_name, root), EVALSET_SUFFIXES)
+    return _list_files(_evalset_folders(task_name, root), EVALSET_SUFFIXES)
 
 
 def task_of_set(name: str, root: Path) -> str:
-    """The task whose set is meant: by its folder, or as the only one with a set of that name."""
+    """The task an evalset belongs to: by its folder, or as the only task with a set of that name."""
     path = Path(name)
     if path.exists():
         return path.resolve().parent.name
     tasks = [task for task in list_tasks(root) if name in list_evalsets(task, root)]
     if len(tasks) == 1:
         return tasks[0]
-    remedy = f"name one of {', '.join(tasks)} with --task" if tasks else "name its task with --task"
-    raise InputError(Problem(f"{len(tasks) or 'no'} tasks have a set {name!r}", remedy))
+    if not tasks:
+        raise InputError(Problem(f"no tasks have a set {name!r}", "name its task with --task"))
+    remedy = f"name one of {', '.join(tasks)} with --task"
+    raise InputError(Problem(f"{len(tasks)} tasks have a set {name!r}", remedy))
 
 
 def is_draft_set(name: str) -> bool:
@@ -61,7 +63,7 @@ def is_draft_set(name: str) -> bool:
 
 
 def definition_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
-    """The files of a folder that are definitions by their suffix, sorted; none when there is no folder."""
+    """The files of a folder with one of these suffixes, sorted; none when there is no folder."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.suffix.lower() in suffixes and not path.is_dir())
@@ -71,17 +73,21 @@ def _evalset_folders(task_name: str, root: Path) -> list[Path]:
     return [root / "evalsets" / task_name, shipped_path("evalsets") / task_name]
 
 
-def _listed(folders: list[Path], suffixes: Iterable[str]) -> dict[str, Path]:
-    listed: dict[str, Path] = {}
+def _list_files(folders: list[Path], suffixes: Iterable[str]) -> dict[str, Path]:
+    by_name: dict[str, Path] = {}
     for folder in folders:
         for path in definition_files(folder, suffixes):
-            listed.setdefault(path.stem, path)
-    return listed
+            by_name.setdefault(path.stem, path)
+    return by_name
 
 
 def _find(kind: str, wanted: str, folders: list[Path], suffixes: tuple[str, ...]) -> Path:
     if os.sep in wanted or "/" in wanted or Path(wanted).suffix.lower() in suffixes:
-        return _existing(kind, wanted, _listed(folders, suffixes))
+        path = Path(wanted)
+        if path.exists():
+            return path
+        hint = did_you_mean(path.stem, sorted(_list_files(folders, suffixes)))
+        raise InputError(Problem(f"no such {kind} file", hint or "check the path", wanted))
     for folder in folders:
         found = [path for path in definition_files(folder, suffixes) if path.stem == wanted]
         if len(found) > 1:
@@ -91,29 +97,15 @@ def _find(kind: str, wanted: str, folders: list[Path], suffixes: tuple[str, ...]
             )
         if found:
             return found[0]
-    raise InputError(_unknown(kind, wanted, folders, _listed(folders, suffixes)))
-
-
-def _existing(kind: str, wanted: str, listed: Mapping[str, Path]) -> Path:
-    path = Path(wanted)
-    if path.exists():
-        return path
-    raise InputError(Problem(f"no such {kind} file", _hint(path.stem, listed) or "check the path", wanted))
-
-
-def _unknown(kind: str, wanted: str, folders: list[Path], listed: Mapping[str, Path]) -> Problem:
     looked = " and ".join(dict.fromkeys(display_path(folder) for folder in folders))
-    remedy = _hint(wanted, listed) or "`evalq init NAME` writes a task and its first evalset"
-    return Problem(f"no {kind} {wanted!r}; looked in {looked}", remedy)
-
-
-def _hint(wanted: str, listed: Mapping[str, Path]) -> str:
-    return did_you_mean(wanted, sorted(listed))
+    hint = did_you_mean(wanted, sorted(_list_files(folders, suffixes)))
+    remedy = hint or "`evalq init NAME` writes a task and its first evalset"
+    raise InputError(Problem(f"no {kind} {wanted!r}; looked in {looked}", remedy))
 
 
 @dataclass(frozen=True)
 class ProjectCheck:
-    """What was looked at, and what is wrong with it."""
+    """What was checked, and what is wrong with it."""
 
     tasks: int
     evalsets: int
@@ -123,32 +115,41 @@ class ProjectCheck:
 
 def check_project(paths: Iterable[Path], root: Path) -> ProjectCheck:
     """Check files, and folders by their `tasks` and `evalsets`; tasks are looked up under `root` too."""
-    tasks, evalsets, problems = _sorted_out(paths)
-    for path in tasks:
-        problems += _task_problems(path, evalsets)
-    cases = 0
-    for path in evalsets:
-        found, wrong = _evalset_problems(path, root)
-        cases, problems = cases + found, problems + wrong
-    return ProjectCheck(len(tasks), len(evalsets), cases, tuple(dict.fromkeys(problems)))
-
-
-def _sorted_out(paths: Iterable[Path]) -> tuple[list[Path], list[Path], list[Problem]]:
     tasks: dict[Path, None] = {}
     evalsets: dict[Path, None] = {}
     problems: list[Problem] = []
     for path in paths:
         try:
-            found_tasks, found_evalsets = _in_folder(path) if path.is_dir() else _by_kind(path)
+            found_tasks, found_evalsets = _find_definitions(path)
         except InputError as exc:
             problems += exc.problems
             continue
         tasks |= dict.fromkeys(found_tasks)
         evalsets |= dict.fromkeys(found_evalsets)
-    return list(tasks), list(evalsets), problems
+    for path in tasks:
+        problems += _task_problems(path, evalsets)
+    n_cases = 0
+    for path in evalsets:
+        try:
+            loaded = load_evalset(path)
+        except InputError as exc:
+            problems += exc.problems
+            continue
+        n_cases += len(loaded.evalset.cases)
+        problems += _fit_problems(path, loaded, root)
+    return ProjectCheck(len(tasks), len(evalsets), n_cases, tuple(dict.fromkeys(problems)))
 
 
-def _in_folder(folder: Path) -> tuple[list[Path], list[Path]]:
+def _find_definitions(path: Path) -> tuple[list[Path], list[Path]]:
+    """The tasks and evalsets at a path."""
+    if path.is_dir():
+        return _find_in_folder(path)
+    if _is_evalset(path):
+        return [], [path]
+    return [path], []
+
+
+def _find_in_folder(folder: Path) -> tuple[list[Path], list[Path]]:
     """Tasks and evalsets of a project, or of one of its folders named directly."""
     here = folder.resolve()
     if here.name == "tasks":
@@ -161,17 +162,17 @@ def _in_folder(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _evalset_files(folder: Path) -> list[Path]:
-    """Files right inside each task's folder; deeper ones are corpora and other material."""
-    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    return [path for one in folders for path in definition_files(one, EVALSET_SUFFIXES)]
-
-
-def _by_kind(path: Path) -> tuple[list[Path], list[Path]]:
-    return ([], [path]) if _is_evalset(path) else ([path], [])
+    """The files directly in each task's folder; deeper ones are corpora and other material."""
+    if not folder.is_dir():
+        return []
+    files = []
+    for task_folder in sorted(folder.iterdir()):
+        files += definition_files(task_folder, EVALSET_SUFFIXES)
+    return files
 
 
 def _is_evalset(path: Path) -> bool:
-    """By its place if that says it, else by what is in it."""
+    """By its folder if that decides it, else by its content."""
     if path.resolve().parent.name == "tasks":
         return False
     if _is_under_evalsets(path) or path.suffix.lower() not in TASK_SUFFIXES:
@@ -189,62 +190,50 @@ def _task_problems(path: Path, evalsets: Iterable[Path]) -> list[Problem]:
         task = load_task(path)
     except InputError as exc:
         return list(exc.problems)
-    return [*_name_problems(path, task), *_marking_problems(path, task, evalsets)]
+    problems = []
+    if task.name != path.stem and path.resolve().parent.name == "tasks":
+        message = f"the task is called {task.name!r}, its file {path.stem!r}"
+        remedy = f"rename the file, or write name: {path.stem}"
+        problems.append(Problem(message, remedy, display_path(path), 1))
+    if not task.marks_every_answer and not _is_marked_by_cases(path, task, evalsets):
+        remedy = "add scoring: or graders: to the task, or graders: to its cases"
+        problems.append(Problem(NOTHING_MARKS, remedy, display_path(path), 1))
+    return problems
 
 
-def _name_problems(path: Path, task: TaskConfig) -> list[Problem]:
-    if task.name == path.stem or path.resolve().parent.name != "tasks":
-        return []
-    remedy = f"rename the file, or write name: {path.stem}"
-    return [
-        Problem(f"the task is called {task.name!r}, its file {path.stem!r}", remedy, display_path(path), 1)
-    ]
-
-
-def _marking_problems(path: Path, task: TaskConfig, evalsets: Iterable[Path]) -> list[Problem]:
-    """A task that leaves marking to its cases needs some that do it."""
+def _is_marked_by_cases(path: Path, task: TaskConfig, evalsets: Iterable[Path]) -> bool:
     own_folder = path.resolve().parent.parent / "evalsets" / task.name
     known = dict.fromkeys([*evalsets, *definition_files(own_folder, EVALSET_SUFFIXES)])
-    if task.marks_every_answer or any(_marks_itself(evalset, task.name) for evalset in known):
-        return []
-    remedy = "add scoring: or graders: to the task, or graders: to its cases"
-    return [Problem(NOTHING_MARKS, remedy, display_path(path), 1)]
+    return any(_has_graders(evalset, task.name) for evalset in known)
 
 
-def _marks_itself(path: Path, task_name: str) -> bool:
-    """True for an evalset of the task with a case that lists graders; a broken one is told of elsewhere."""
+def _has_graders(path: Path, task_name: str) -> bool:
+    """True for an evalset of the task with a case that lists graders; a broken one is reported elsewhere."""
     try:
         evalset = load_evalset(path).evalset
     except InputError:
         return False
-    is_its = (evalset.task or path.resolve().parent.name) == task_name
-    return is_its and any(case.graders for case in evalset.cases)
-
-
-def _evalset_problems(path: Path, root: Path) -> tuple[int, list[Problem]]:
-    try:
-        loaded = load_evalset(path)
-    except InputError as exc:
-        return 0, list(exc.problems)
-    return len(loaded.evalset.cases), _fit_problems(path, loaded, root)
+    is_of_task = (evalset.task or path.resolve().parent.name) == task_name
+    return is_of_task and any(case.graders for case in evalset.cases)
 
 
 def _fit_problems(path: Path, loaded: LoadedEvalSet, root: Path) -> list[Problem]:
     name = loaded.evalset.task or path.resolve().parent.name
     try:
-        task_file = _task_file(path, name, root)
+        task_file = _find_task_of(path, name, root)
     except InputError as exc:
-        # A lone file need not belong to a task: only its own statement or its place makes one.
-        is_owned = loaded.evalset.task is not None or _is_under_evalsets(path)
-        return [Problem(p.message, p.remedy, loaded.file, 1) for p in exc.problems] if is_owned else []
+        # A file alone need not belong to a task, unless it names one or is under evalsets/.
+        if loaded.evalset.task is None and not _is_under_evalsets(path):
+            return []
+        return [replace(problem, file=loaded.file, line=1) for problem in exc.problems]
     try:
         return check_fit(load_task(task_file), loaded.without_drafts())
     except InputError as exc:
         return list(exc.problems)
 
 
-def _task_file(path: Path, name: str, root: Path) -> Path:
-    """The task's file in the project the evalset lies in, else in the one we are in."""
+def _find_task_of(path: Path, name: str, root: Path) -> Path:
+    """The task's file in the evalset's own project, else in the one at `root`."""
     own_root = path.resolve().parent.parent.parent
     if _is_under_evalsets(path) and own_root != root.resolve():
         try:
