@@ -1,4 +1,4 @@
-"""Drafts a first task and evalset that run as they are, from an example or from a file of cases."""
+"""Writes a first task and evalset that run as they are, from an example or from a file of cases."""
 
 import re
 from collections.abc import Mapping
@@ -86,31 +86,31 @@ cases:
 
 @dataclass(frozen=True)
 class Scaffold:
-    """Files to write, by their path in the project, and the inputs no template can name."""
+    """The files to write by their path in the project, and the inputs that a template cannot name."""
 
     files: Mapping[str, str]
     left_out: tuple[str, ...] = ()
 
 
 def scaffold_task(name: str, source: Path | None = None) -> Scaffold:
-    """A task and its evalset `dev`; with a source, its cases and a template that names their inputs."""
+    """A task and its evalset `dev`; with a source, its cases and a template of their inputs."""
     if not is_name(name):
         raise InputError(Problem(f"{name!r} cannot name a task", NAME_REMEDY))
     if source is None:
         task = _task_text(name, prompt=_EXAMPLE_PROMPT, template="{text}", scoring=_EXACT)
         return Scaffold(_files(name, task, _EXAMPLE_EVALSET.replace("NAME", name)))
-    return _draft_from(name, load_evalset(source))
+    return _scaffold_from(name, load_evalset(source))
 
 
 def write_new(files: Mapping[str, str], root: Path) -> list[Path]:
-    """Write files that are not there yet; nothing at all is written when one of them is."""
+    """Write new files; write none of them when one exists already."""
     paths = {root / relative: text for relative, text in files.items()}
-    problems = [
-        Problem("is already there", "take another name, or remove it first", display_path(taken))
-        for path in paths
-        for taken in definition_files(path.parent, EVALSET_SUFFIXES)
-        if taken.stem == path.stem
-    ]
+    problems = []
+    for path in paths:
+        for other in definition_files(path.parent, EVALSET_SUFFIXES):
+            if other.stem == path.stem:
+                remedy = "take another name, or remove it first"
+                problems.append(Problem("is already there", remedy, display_path(other)))
     if problems:
         raise InputError(*problems)
     for path, text in paths.items():
@@ -124,24 +124,20 @@ def _files(name: str, task: str, evalset: str) -> dict[str, str]:
     return {f"tasks/{name}.yaml": task, f"evalsets/{name}/dev.yaml": evalset}
 
 
-def _draft_from(name: str, loaded: LoadedEvalSet) -> Scaffold:
-    names = _shared_inputs(loaded.evalset)
-    usable = [one for one in names if one.isidentifier()]
+def _scaffold_from(name: str, loaded: LoadedEvalSet) -> Scaffold:
+    first, *others = [case.inputs for case in loaded.evalset.cases]
+    shared = [one for one in first if all(one in inputs for inputs in others)]
+    usable = [one for one in shared if one.isidentifier()]
     if not usable:
         remedy = "name an input with letters, digits and '_' only, and have it in every case"
         raise InputError(Problem("no input that a template could name", remedy, loaded.file, 1))
     task = _fitting_task(name, usable, loaded)
-    left_out = tuple(one for one in names if one not in usable)
+    left_out = tuple(one for one in shared if one not in usable)
     return Scaffold(_files(name, task, _evalset_text(name, loaded)), left_out)
 
 
-def _shared_inputs(evalset: EvalSet) -> list[str]:
-    first, *others = [case.inputs for case in evalset.cases]
-    return [name for name in first if all(name in inputs for inputs in others)]
-
-
 def _fitting_task(name: str, inputs: list[str], loaded: LoadedEvalSet) -> str:
-    """The task with the first way of scoring that finds all it needs in the cases."""
+    """The task with the first kind of scoring that finds all it needs in the cases."""
     template = f"{{{inputs[0]}}}"
     if len(inputs) > 1:
         template = "\n  ".join(f"{one}: {{{one}}}" for one in inputs)

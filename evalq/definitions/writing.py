@@ -1,4 +1,4 @@
-"""Writes evalsets into files that our own loader reads back the same, and takes the draft mark off cases."""
+"""Writes evalsets to files that load back unchanged, and accepts drafted cases in place."""
 
 import json
 import os
@@ -11,38 +11,40 @@ import yaml
 
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.files import EVALSET_SUFFIXES, display_path, load_evalset, load_located, read_text
-from evalq.definitions.located import check_size
+from evalq.definitions.located import Loc, check_size
 from evalq.definitions.project import definition_files
 from evalq.definitions.yaml_text import FLOAT, INTEGER, NOT_FINITE, load_yaml
 from evalq.errors import InputError, Problem
 
 WRITTEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 
+_YAML_SUFFIXES = (".yaml", ".yml")
+_RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
+
 
 def evalset_yaml(evalset: EvalSet, file: str, *, named: bool = True) -> str:
-    """An evalset as YAML; InputError when that would be more than the loader takes."""
-    document = _document(evalset, named=named)
-    check_size(json.dumps(document), file)  # before the dump, which takes a second per megabyte
+    """An evalset as YAML; InputError when it is more than the loader takes."""
+    document = _to_document(evalset, named=named)
+    check_size(json.dumps(document), file)  # before dumping, which takes a second per megabyte
     text = to_yaml(document)
     load_yaml(text, file)
     return text
 
 
 def to_yaml(document: Any) -> str:
-    """A value as YAML that our own reading takes for the same value."""
+    """A value as YAML that our own loader reads as the same value."""
     return yaml.dump(document, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100)
 
 
 def case_fields(case: EvalCase) -> dict[str, Any]:
-    """What is to be written of a case; of a grader all that was said, its type first.
+    """The fields of a case to write: all but defaults, and of a grader all that was set, its type first.
 
-    What a grader leaves out may depend on what else it says, so a value is not left out for being usual.
+    A grader's defaults may depend on its other fields, so a value is written even if it equals the default.
     """
     fields = case.model_dump(exclude_defaults=True)
     if case.graders:
-        said = [grader.model_dump(exclude_unset=True) for grader in case.graders]
         fields["graders"] = [
-            {"type": grader.type, **one} for grader, one in zip(case.graders, said, strict=True)
+            {"type": grader.type, **grader.model_dump(exclude_unset=True)} for grader in case.graders
         ]
     return fields
 
@@ -53,7 +55,7 @@ def evalset_text(evalset: EvalSet, path: Path) -> str:
         return "".join(json.dumps(case_fields(case), ensure_ascii=False) + "\n" for case in evalset.cases)
     try:
         if path.suffix.lower() == ".json":
-            text = json.dumps(_document(evalset), ensure_ascii=False, indent=2) + "\n"
+            text = json.dumps(_to_document(evalset), ensure_ascii=False, indent=2) + "\n"
             check_size(text, display_path(path))
             return text
         return evalset_yaml(evalset, display_path(path))
@@ -65,44 +67,48 @@ def evalset_text(evalset: EvalSet, path: Path) -> str:
 
 
 def refuse_taken(path: Path, known: Iterable[Path] = ()) -> None:
-    """Refuse a name under which there is an evalset, in whatever format, in its folder or among the known."""
-    others = (*definition_files(path.parent, EVALSET_SUFFIXES), *known)
-    taken = next((other for other in others if other.stem == path.stem), None)
-    if taken is not None:
-        is_beside = taken.parent.resolve() == path.parent.resolve()
-        remedy = "take another name" + (", or add to it with --append" if is_beside else "")
-        raise InputError(Problem("is already there", remedy, display_path(taken)))
+    """Refuse a name that an evalset of any format has, in the same folder or among the known ones."""
+    for other in (*definition_files(path.parent, EVALSET_SUFFIXES), *known):
+        if other.stem == path.stem:
+            remedy = "take another name"
+            if other.parent.resolve() == path.parent.resolve():
+                remedy += ", or add to it with --append"
+            raise InputError(Problem("is already there", remedy, display_path(other)))
 
 
 def write_evalset(path: Path, evalset: EvalSet) -> None:
-    """Write an evalset, all of it or nothing; what was there under that name is replaced."""
-    _replace(path, _kept_head(path) + evalset_text(evalset, path))
+    """Write an evalset, whole or not at all; an existing file of that name is replaced."""
+    _replace_file(path, _leading_comment(path) + evalset_text(evalset, path))
 
 
 def accept_drafts(path: Path, ids: Collection[str]) -> EvalSet:
-    """Take the draft mark off these cases, the rest of the file as it was as far as that can be done."""
+    """Remove the draft mark of these cases; the rest of the file stays as it is where that is possible."""
     before = load_evalset(path).evalset
     cases = [case.model_copy(update={"draft": case.draft and case.id not in ids}) for case in before.cases]
     after = before.model_copy(update={"cases": cases})
     text = _without_marks(path, [place for place, case in enumerate(before.cases) if case.id in ids])
-    if text is None or _reads_otherwise(text, path, after):
+    if text is None or not _loads_as(text, path, after):
         write_evalset(path, after)
     else:
-        _replace(path, text)
+        _replace_file(path, text)
     return after
 
 
-def _document(evalset: EvalSet, *, named: bool = True) -> dict[str, Any]:
-    head = {"name": evalset.name if named else None, "task": evalset.task, "description": evalset.description}
-    return {
-        **{key: value for key, value in head.items() if value},
-        "cases": [case_fields(case) for case in evalset.cases],
-    }
+def _to_document(evalset: EvalSet, *, named: bool = True) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    if named:
+        document["name"] = evalset.name
+    if evalset.task:
+        document["task"] = evalset.task
+    if evalset.description:
+        document["description"] = evalset.description
+    document["cases"] = [case_fields(case) for case in evalset.cases]
+    return document
 
 
-def _kept_head(path: Path) -> str:
-    """The comment a YAML file begins with: what follows is written anew, but that is somebody's word."""
-    if path.suffix.lower() not in (".yaml", ".yml") or not path.exists():
+def _leading_comment(path: Path) -> str:
+    """The comment a YAML file begins with, which is kept when the rest is replaced."""
+    if path.suffix.lower() not in _YAML_SUFFIXES or not path.exists():
         return ""
     found = re.match(r"(?:[ \t]*#.*\n|[ \t]*\n)+", read_text(path))
     return found[0] if found else ""
@@ -110,27 +116,31 @@ def _kept_head(path: Path) -> str:
 
 def _without_marks(path: Path, places: Sequence[int]) -> str | None:
     """The YAML text without the lines `draft: true` of these cases; None when a mark is not such a line."""
-    if path.suffix.lower() not in (".yaml", ".yml"):
+    if path.suffix.lower() not in _YAML_SUFFIXES:
         return None
-    located, lines = load_located(path), read_text(path).split("\n")
-    at_top = isinstance(located.value, list)
-    numbers = {located.lines[((place, "draft") if at_top else ("cases", place, "draft"))] for place in places}
-    if not all(re.fullmatch(r" +draft: true\s*(?:#.*)?", lines[number - 1]) for number in numbers):
-        return None
-    return "\n".join(line for number, line in enumerate(lines, start=1) if number not in numbers)
+    located = load_located(path)
+    lines = read_text(path).split("\n")
+    cases: Loc = () if isinstance(located.value, list) else ("cases",)
+    removed = set()
+    for place in places:
+        number = located.lines[(*cases, place, "draft")]
+        if not re.fullmatch(r" +draft: true\s*(?:#.*)?", lines[number - 1]):
+            return None
+        removed.add(number)
+    return "\n".join(line for number, line in enumerate(lines, start=1) if number not in removed)
 
 
-def _reads_otherwise(text: str, path: Path, wanted: EvalSet) -> bool:
+def _loads_as(text: str, path: Path, wanted: EvalSet) -> bool:
     try:
         value = load_yaml(text, display_path(path)).value
         cases = value if isinstance(value, list) else value["cases"]
-        return [EvalCase.model_validate(case) for case in cases] != wanted.cases
+        return [EvalCase.model_validate(case) for case in cases] == wanted.cases
     except (InputError, ValueError, TypeError, KeyError):
-        return True
+        return False
 
 
-def _replace(path: Path, text: str) -> None:
-    """By a file beside it that takes its place: nobody ever reads half of it. A link stays a link."""
+def _replace_file(path: Path, text: str) -> None:
+    """Write a file beside it and rename that, so that a reader never sees half of it. A link stays a link."""
     path = path.resolve()
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -148,14 +158,11 @@ def _replace(path: Path, text: str) -> None:
         raise InputError(Problem(f"cannot be written: {exc.strerror}", remedy, display_path(path))) from None
 
 
-_RARE_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
-
-
 class _Dumper(yaml.SafeDumper):
-    """Puts in quotes what our own reading of plain words would not take for text, and writes no aliases."""
+    """Quotes text that our own loader would read as another type, and writes no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """A value that stands in two places is written in both: our own reading refuses aliases."""
+        """A value used twice is written twice: our own loader refuses aliases."""
         del data
         return True
 
@@ -163,7 +170,7 @@ class _Dumper(yaml.SafeDumper):
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
     if _RARE_LINE_BREAKS.search(text):
-        style = '"'  # the only style that writes them as escapes; the others turn them into spaces
+        style = '"'  # the only style that writes them as escapes instead of spaces
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
