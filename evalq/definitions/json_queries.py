@@ -1,4 +1,4 @@
-"""JSONPath as users write it, parsed once; and the plainer dotted paths with wildcards."""
+"""Users' JSONPaths, dotted paths and JSON Schemas: checked so that none runs forever or fetches anything."""
 
 import re
 from collections.abc import Iterator
@@ -13,23 +13,28 @@ if TYPE_CHECKING:
     from jsonpath_ng.jsonpath import JSONPath
     from referencing import Registry
 
-MAX_PATH_CHARS = 500
+Schema = dict[str, Any] | bool
 
+MAX_PATH_CHARS = 500
+MAX_SCHEMA_DEPTH = 50
+
+_DATA_KEYWORDS = ("const", "default", "enum", "examples")
+_KEYWORDS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _PART = re.compile(r"\[(\d+|\*)\]|((?:\\.|[^.\[\]\\])+)")
 
 
 def check_json_path(path: str) -> None:
-    """ValueError, with a remedy, for what is no JSONPath, or one that could take forever."""
+    """Raise ValueError, with a fix, if the path is invalid or could take forever."""
     parse_json_path(path)
 
 
 @lru_cache(maxsize=128)
 def parse_json_path(path: str) -> "JSONPath":
-    """The path, ready to look with."""
+    """Parse a path."""
     from jsonpath_ng.exceptions import JSONPathError
     from jsonpath_ng.parser import parse
 
-    # Each `..` visits everything below everything the one before it found; | and & are on their way out.
+    # Each `..` visits everything below all that the one before it found; the library deprecates | and &.
     if len(path) > MAX_PATH_CHARS or path.count("..") > 1 or "|" in path or "&" in path:
         raise ValueError("too much of a path; write a shorter one, with '..' once at most, without | and &")
     try:
@@ -40,11 +45,12 @@ def parse_json_path(path: str) -> "JSONPath":
 
 @lru_cache(maxsize=1024)
 def dotted_parts(path: str) -> tuple[str, ...]:
-    """The parts of `users.*.id` or `users[0].id`; a dot inside a key is written with a backslash before it.
+    """The parts of `users.*.id` or `users[0].id`; a dot inside a key is written with a backslash.
 
-    `*` stands for any one key or place in a list, `**` for any number of them.
+    `*` matches any one key or list index, `**` any number of them.
     """
-    parts, rest = [], path
+    parts: list[str] = []
+    rest = path
     while rest:
         found = _PART.match(rest)
         if not found:
@@ -63,7 +69,7 @@ def dotted_parts(path: str) -> tuple[str, ...]:
 
 
 def value_at(document: Any, path: str) -> Any:
-    """What stands at a dotted path without wildcards; ABSENT where nothing does."""
+    """The value at a dotted path without wildcards; ABSENT where there is none."""
     value = document
     for part in dotted_parts(path):
         if isinstance(value, dict) and part in value:
@@ -75,21 +81,14 @@ def value_at(document: Any, path: str) -> Any:
     return value
 
 
-Schema = dict[str, Any] | bool
-
-MAX_SCHEMA_DEPTH = 50
-
-_DATA = ("const", "default", "enum", "examples")
-_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-
-
 def check_json_schema(schema: Schema) -> None:
-    """ValueError, with a remedy, for what is no schema, or leads to one that is not inside it."""
-    parts = [part for part, _ in _subschemas(schema)]
-    for part in parts:
+    """Raise ValueError, with a fix, if the schema is invalid or refers to anything outside it."""
+    keywords: set[str] = set()
+    for part, _ in _subschemas(schema):
+        keywords.update(part)
         _check_patterns(part)
     _check_form(schema)
-    if all(any(key in part for part in parts) for key in ("patternProperties", "unevaluatedProperties")):
+    if {"patternProperties", "unevaluatedProperties"} <= keywords:
         raise ValueError(
             "patternProperties beside unevaluatedProperties cannot be held to a time limit; "
             "use additionalProperties"
@@ -98,7 +97,7 @@ def check_json_schema(schema: Schema) -> None:
 
 
 def registry_of(schema: Schema) -> "Registry[Any]":
-    """Where references may lead: into the schema, and to the published drafts, which are at hand."""
+    """The targets references may have: the schema itself, and the published drafts, which are installed."""
     from jsonschema_specifications import REGISTRY
     from referencing.jsonschema import DRAFT202012
 
@@ -109,13 +108,18 @@ def registry_of(schema: Schema) -> "Registry[Any]":
 
 
 def without_dialect(schema: Any) -> Any:
-    """The schema without its $schema: it is read as draft 2020-12, whatever it calls itself."""
+    """The schema without its $schema: every schema is read as draft 2020-12."""
     if isinstance(schema, list):
         return [without_dialect(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: value for key, value in schema.items() if key != "$schema" or not isinstance(value, str)}
-    return {key: value if key in _DATA else without_dialect(value) for key, value in kept.items()}
+    kept = {}
+    for key, value in schema.items():
+        if key in _DATA_KEYWORDS:
+            kept[key] = value
+        elif key != "$schema" or not isinstance(value, str):
+            kept[key] = without_dialect(value)
+    return kept
 
 
 def _check_form(schema: Schema) -> None:
@@ -142,33 +146,41 @@ def _check_references(schema: Schema) -> None:
                     registry.resolver(base_uri=place).lookup(part[key])
             except Unresolvable:
                 message = f"{key} {part[key][:80]!r} leads out of the schema, where nothing is fetched from"
-                raise ValueError(f"{message}; put what it means under $defs") from None
+                raise ValueError(f"{message}; put its target under $defs") from None
 
 
 def _subschemas(schema: object, place: str = "", depth: int = 0) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every mapping in the schema that is one itself, with the address its references start from."""
+    """Every mapping in the schema that is a schema itself, with the base address of its references."""
     if depth > MAX_SCHEMA_DEPTH:
         raise ValueError(f"nested deeper than {MAX_SCHEMA_DEPTH} levels; put parts of it under $defs")
     if isinstance(schema, list):
         for item in schema:
             yield from _subschemas(item, place, depth + 1)
     elif isinstance(schema, dict):
-        here = urljoin(place, schema["$id"]) if isinstance(schema.get("$id"), str) else place
+        here = place
+        if isinstance(schema.get("$id"), str):
+            here = urljoin(place, schema["$id"])
         yield schema, here
-        for key, value in schema.items():
-            for below in _below(key, value):
-                yield from _subschemas(below, here, depth + 1)
+        for below in _values_below(schema):
+            yield from _subschemas(below, here, depth + 1)
 
 
-def _below(key: str, value: object) -> list[object]:
-    """What under a keyword may be a schema: the values of a mapping by name, nothing that is data."""
-    if key in _DATA:
-        return []
-    return list(value.values()) if key in _BY_NAME and isinstance(value, dict) else [value]
+def _values_below(schema: dict[str, Any]) -> Iterator[object]:
+    """The values in a schema that may be schemas: not data, and of a mapping by name its values."""
+    for key, value in schema.items():
+        if key in _DATA_KEYWORDS:
+            continue
+        if key in _KEYWORDS_BY_NAME and isinstance(value, dict):
+            yield from value.values()
+        else:
+            yield value
 
 
 def _check_patterns(part: dict[str, Any]) -> None:
-    by_name = part.get("patternProperties")
-    for pattern in (part.get("pattern"), *(by_name if isinstance(by_name, dict) else ())):
+    patterns = [part.get("pattern")]
+    by_pattern = part.get("patternProperties")
+    if isinstance(by_pattern, dict):
+        patterns += by_pattern
+    for pattern in patterns:
         if isinstance(pattern, str):
             check_regex(pattern)

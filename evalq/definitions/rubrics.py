@@ -1,4 +1,4 @@
-"""A rubric as a task writes it: the name of a built-in one, plain text, or a template."""
+"""The built-in rubrics and criteria, and rubrics as tasks write them: a name, plain text or a template."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -135,11 +135,11 @@ CRITERIA: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "code_quality": _CODE_QUALITY,
     "documentation": _DOCUMENTATION,
 }
-"""What `criteria: NAME` stands for."""
+"""The criteria that `criteria: NAME` means."""
 
 
 def _as_text(opening: str, criteria: Sequence[Mapping[str, Any]]) -> str:
-    """The same criteria for a grader that gives one mark for all of them."""
+    """The criteria as one rubric, for a grader that gives a single mark."""
     lines = (f"- {one['name']} ({one['weight']:.0%}): {one['description']}" for one in criteria)
     return "\n".join((opening, *lines)) + "\n"
 
@@ -153,7 +153,7 @@ RUBRICS: Mapping[str, str] = {
     "code_quality": _as_text("How good is this code, all in all?", _CODE_QUALITY),
     "documentation": _as_text("How good is this documentation, all in all?", _DOCUMENTATION),
 }
-"""What `rubric: NAME` stands for."""
+"""The text that `rubric: NAME` means."""
 
 
 _PLAIN_NAME = re.compile(r"(?<!\{)\{[A-Za-z_]\w*\}(?!\})")
@@ -162,8 +162,8 @@ _PLAIN_NAME = re.compile(r"(?<!\{)\{[A-Za-z_]\w*\}(?!\})")
 def rubric_names(rubric: str) -> tuple[str, ...]:
     """The names a rubric takes from the case and the answer; none for plain text.
 
-    Braces that hold no name are text as long as no other pair holds one: a rubric may show JSON. One that
-    has both must double those that are text; ValueError otherwise.
+    Braces without a name in them are text as long as no other pair has a name: a rubric may show JSON. A
+    rubric with both must double the braces that are text; ValueError otherwise.
     """
     try:
         return check_template(rubric)
@@ -174,15 +174,15 @@ def rubric_names(rubric: str) -> tuple[str, ...]:
 
 
 def render_rubric(rubric: str, values: Mapping[str, Any]) -> str:
-    """The rubric with its names filled in; as it stands when its braces are text."""
+    """The rubric with its names filled in; unchanged when its braces are text."""
     try:
         return render(rubric, values)
     except ValueError:
         return rubric
 
 
-def _text_of(value: Any) -> Any:
-    """A built-in rubric's text for its name: a snapshot of the task says all that was asked."""
+def _expand_name(value: Any) -> Any:
+    """Replace a built-in rubric's name by its text, so that a snapshot of the task is complete."""
     if not isinstance(value, str) or not names_builtin_rubric(value):
         return value
     if value not in RUBRICS:
@@ -192,15 +192,15 @@ def _text_of(value: Any) -> Any:
     return RUBRICS[value]
 
 
-def _checked(rubric: str) -> str:
+def _check_rubric(rubric: str) -> str:
     if not rubric.strip():
         raise ValueError("it is empty; write what a good answer is, or the name of a built-in rubric")
     rubric_names(rubric)
     return rubric
 
 
-def _criteria_of(value: Any) -> Any:
-    """A built-in set of criteria for its name."""
+def _expand_criteria(value: Any) -> Any:
+    """Replace the name of built-in criteria by these."""
     if not isinstance(value, str):
         return value
     if value not in CRITERIA:
@@ -211,8 +211,5 @@ def _criteria_of(value: Any) -> Any:
     return [dict(criterion) for criterion in CRITERIA[value]]
 
 
-Rubric = Annotated[str, BeforeValidator(_text_of), AfterValidator(_checked)]
-NamedCriteria = BeforeValidator(_criteria_of)
-
-
-__all__ = ["ANSWER_MATCHES", "CRITERIA", "KNOWLEDGE_AUDIT", "RUBRICS"]
+Rubric = Annotated[str, BeforeValidator(_expand_name), AfterValidator(_check_rubric)]
+NamedCriteria = BeforeValidator(_expand_criteria)

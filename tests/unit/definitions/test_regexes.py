@@ -10,10 +10,10 @@ from evalq.definitions.regexes import MAX_PATTERN_CHARS, check_regex, compile_re
 @pytest.mark.parametrize(
     ("pattern", "wrong"),
     [
-        ("(", "not a regular expression: missing ), unterminated subpattern at position 0; mend it"),
-        (r"\p{L}", r"not a regular expression: bad escape \p at position 0; mend it"),
-        ("a{3}{3}", "not a regular expression: multiple repeat at position 4; mend it"),
-        ("a{99999999999}", "not a regular expression: the repetition number is too large; mend it"),
+        ("(", "not a regular expression: missing ), unterminated subpattern at position 0; use the syntax"),
+        (r"\p{L}", r"not a regular expression: bad escape \p at position 0; use the syntax"),
+        ("a{3}{3}", "not a regular expression: multiple repeat at position 4; use the syntax"),
+        ("a{99999999999}", "not a regular expression: the repetition number is too large; use the syntax"),
         ("x" * (MAX_PATTERN_CHARS + 1), "longer than 5,000 characters; split it"),
         ("(?:" * 2_000 + ")" * 2_000, "longer than 5,000 characters; split it"),
         ("(?:" * 1_200 + ")" * 1_200, "nested too deep; write it flatter"),
