@@ -73,7 +73,7 @@ CheckConfig = (
 __all__ = ["DecisionGrader", "FunctionOutput", "Grader", "GraderConfig", "HitAtK", "Human", "Mrr"]
 
 
-def _spelled(value: Any) -> Any:
+def _normalise_type(value: Any) -> Any:
     """The entry with its type spelled our way: `contains-any` is `contains_any`."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         return {**value, "type": value["type"].replace("-", "_")}
@@ -83,5 +83,5 @@ def _spelled(value: Any) -> Any:
 GraderConfig = Annotated[
     CheckConfig | DecisionGrader | ModelGraders | FunctionOutput | Human,
     Field(discriminator="type"),
-    BeforeValidator(_spelled),
+    BeforeValidator(_normalise_type),
 ]

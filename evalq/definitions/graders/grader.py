@@ -1,7 +1,7 @@
-"""What every grader has, whatever it looks at."""
+"""The parts all graders share: weight, name, texts to compare with, and score scales."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeGuard
 
 from pydantic import (
     AfterValidator,
@@ -16,20 +16,20 @@ from pydantic import (
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset, split_remedy
 
 Misfit = tuple[str, str]
-"""What a grader misses in a case, and the remedy."""
+"""What a grader needs and a case does not have, and the remedy."""
 
+Text = Annotated[str, StringConstraints(min_length=1)]
+"""Never empty: an empty text occurs in every answer."""
 
-def misfit_of(wrong: ValueError, place: str) -> Misfit:
-    """The lack that an error at a place of the case means."""
-    message, remedy = split_remedy(str(wrong))
-    return f"{place}: {message}", remedy
+_USUAL_RANGE = [1, 5]
+_WIDEST = 1_000_000
 
 
 class Grader(Definition):
     """A grader's part in the outcome: its weight in the score, and whether the case fails without it.
 
-    `negate` turns its mark round: passed becomes failed, a score s becomes 1 - s; an error stays an error.
-    `name` tells several of one type apart; without one they are numbered.
+    `negate` reverses its mark: passed becomes failed, a score s becomes 1 - s; an error stays an error.
+    `name` tells several of one type apart; without names they are numbered.
     """
 
     name: str | None = Field(default=None, pattern=NAME_PATTERN, exclude_if=is_unset)
@@ -39,77 +39,77 @@ class Grader(Definition):
 
     @property
     def label(self) -> str:
-        """What its grades are called: its name, or its type."""
+        """The name of its grades: its own name, or its type."""
         return self.name or str(self.type)  # type: ignore[attr-defined]
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """What it needs of a case's `expected` and does not find there; None when it can do its work."""
+        """What it needs of a case's `expected` and does not find there; None when nothing is missing."""
         del expected
         return None
 
 
-Text = Annotated[str, StringConstraints(min_length=1)]
-"""Never empty: an empty text occurs in every answer."""
+def misfit_of(error: ValueError, place: str) -> Misfit:
+    """The misfit for an error in a value at a place of the case."""
+    message, remedy = split_remedy(str(error))
+    return f"{place}: {message}", remedy
 
 
-def _listed(value: Any) -> Any:
-    """One text stands for a list of one."""
+def missing_parameter(grader: Grader, parameter: str, key: str, kind: str) -> Misfit:
+    """The misfit for a parameter that neither the grader nor the case's `expected` has."""
+    name = key.partition(":")[0]
+    message = f"grader {grader.label!r} has no {parameter}, and the case no expected.{name}, {kind}"
+    return message, f"add {parameter}: to the grader, or expected: {{{key}}} to the case"
+
+
+def _to_list(value: Any) -> Any:
+    """A single text means a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-Texts = Annotated[list[Text], BeforeValidator(_listed)]
+Texts = Annotated[list[Text], BeforeValidator(_to_list)]
 
 
 def is_text(value: object) -> bool:
-    """An empty text would occur in every answer."""
+    """True for a text that is not blank: a blank one would occur in every answer."""
     return isinstance(value, str) and bool(value.strip())
 
 
-def is_texts(value: object) -> bool:
-    """A list of such texts, at least one."""
+def is_texts(value: object) -> TypeGuard[list[str]]:
+    """True for a list of at least one such text."""
     return isinstance(value, list) and bool(value) and all(is_text(entry) for entry in value)
 
 
 def answers_in(expected: Mapping[str, Any]) -> list[Any]:
-    """`answer` and its `alternatives`, whatever they are; nothing without an answer."""
+    """`answer` and its `alternatives`, of any type; nothing without an answer."""
     if "answer" not in expected:
         return []
     others = expected.get("alternatives", [])
-    return [expected["answer"], *(others if isinstance(others, list) else [others])]
+    if not isinstance(others, list):
+        others = [others]
+    return [expected["answer"], *others]
 
 
 class TextGrader(Grader):
-    """Compares with `value` or one of `alternatives`; without a value, with the case's `answer` and its."""
+    """Compares with `value` or one of `alternatives`; without a value, with the case's own."""
 
     value: str | None = Field(default=None, min_length=1, validation_alias=AliasChoices("value", "expected"))
     alternatives: list[Text] = Field(default=[])
 
     def wanted(self, expected: Mapping[str, Any]) -> list[str]:
-        """The texts of which one is enough; empty when neither grader nor case names any."""
+        """The texts of which one is enough; empty when neither grader nor case has any."""
         if self.value is not None:
             return [self.value, *self.alternatives]
         texts = answers_in(expected)
         return [*texts, *self.alternatives] if is_texts(texts) else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """Without a text to compare with there is nothing to check."""
+        """It needs a text to compare with."""
         if self.wanted(expected):
             return None
         return missing_parameter(self, "value", 'answer: "…"', "a text")
 
 
-def missing_parameter(grader: Grader, parameter: str, key: str, kind: str) -> Misfit:
-    """The lack of a parameter that the case does not make good either."""
-    name = key.partition(":")[0]
-    message = f"grader {grader.label!r} has no {parameter}, and the case no expected.{name}, {kind}"
-    return message, f"add {parameter}: to the grader, or expected: {{{key}}} to the case"
-
-
-_USUAL = [1, 5]
-_WIDEST = 1_000_000
-
-
-def _is_range(ends: list[int]) -> list[int]:
+def _check_range(ends: list[int]) -> list[int]:
     if ends[0] >= ends[1] or max(map(abs, ends)) > _WIDEST:
         raise ValueError("not a range; write the lowest and the highest score, such as [1, 5]")
     return ends
@@ -118,14 +118,16 @@ def _is_range(ends: list[int]) -> list[int]:
 class Scale(Definition):
     """Scores from the first to the second number of `range`, both included."""
 
-    range: Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_is_range)] = _USUAL
+    range: Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_check_range)] = (
+        _USUAL_RANGE
+    )
     pass_threshold: FiniteFloat = Field(
         default=4.0, validation_alias=AliasChoices("pass_threshold", "threshold")
     )
 
     @model_validator(mode="after")
     def _the_threshold_is_on_the_scale(self) -> Self:
-        if self.range != _USUAL and "pass_threshold" not in self.model_fields_set:
+        if self.range != _USUAL_RANGE and "pass_threshold" not in self.model_fields_set:
             raise ValueError(f"pass_threshold is missing; say what passes on a range of {self.range}")
         if not self.low <= self.pass_threshold <= self.high:
             raise ValueError(
@@ -145,15 +147,15 @@ class Scale(Definition):
         return self.range[1]
 
     def share(self, score: float) -> float:
-        """Where a score is on the scale: 0 at the lowest, 1 at the highest."""
+        """The score's position on the scale: 0 at the lowest, 1 at the highest."""
         return (score - self.low) / (self.high - self.low)
 
     def passes(self, score: float) -> bool:
-        """Whether a score, or a mean of scores, suffices; as precise as people write thresholds."""
+        """True when a score, or a mean of scores, reaches the threshold; rounding errors do not count."""
         return round(score, 9) >= self.pass_threshold
 
     def refuse_off_scale(self, score: int, place: str) -> None:
-        """A score that an example or a level has must be one the grader could give."""
+        """Refuse the score of an example or a level that the grader could not give."""
         if not self.low <= score <= self.high:
             raise ValueError(
                 f"{place} is {score}, which is outside the range; write a whole number "

@@ -1,4 +1,4 @@
-"""Checks of an answer that is to be JSON."""
+"""Checks of an answer that must be JSON."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -22,7 +22,7 @@ from evalq.definitions.template import check_matchers
 
 
 class IsJson(Grader):
-    """The whole answer is one JSON value; with `allow_fence`, a code fence may stand around it."""
+    """The whole answer is one JSON value; with `allow_fence`, it may be in a code fence."""
 
     type: Literal["is_json"]
     allow_fence: bool = False
@@ -51,7 +51,7 @@ class JsonSchema(Grader):
         return [schema, *self.alternatives] if isinstance(schema, dict | bool) else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs a schema, and one that is valid."""
+        """It needs a valid schema."""
         schemas = self.wanted(expected)
         if not schemas:
             return missing_parameter(self, "schema", "schema: {…}", "a JSON Schema")
@@ -63,7 +63,7 @@ class JsonSchema(Grader):
 
 
 class JsonPath(Grader):
-    """One of the values at a path of the answer equals, or matches, what is wanted."""
+    """One of the values at a path of the answer equals or matches the wanted one."""
 
     type: Literal["json_path"]
     path: Text
@@ -76,27 +76,30 @@ class JsonPath(Grader):
 
     @field_validator("path")
     @classmethod
-    def _it_is_a_path(cls, path: str) -> str:
+    def _check_path(cls, path: str) -> str:
         check_json_path(path)
         return path
 
     @model_validator(mode="after")
-    def _one_comparison(self) -> Self:
-        if self.matches is not None:
-            if self.equals is not ABSENT:
-                raise ValueError(
-                    "equals and matches are two comparisons; keep one of them, or list two graders"
-                )
-            for pattern in (self.matches, *self.alternatives):
-                check_regex(_as_pattern(pattern), self.flags)
+    def _has_one_comparison(self) -> Self:
+        if self.matches is None:
+            return self
+        if self.equals is not ABSENT:
+            raise ValueError("equals and matches are two comparisons; keep one of them, or list two graders")
+        for pattern in (self.matches, *self.alternatives):
+            if not isinstance(pattern, str):
+                raise ValueError("alternatives beside matches are patterns; put them in quotes")
+            check_regex(pattern, self.flags)
         return self
 
     def patterns(self) -> list[str]:
-        """What a value may match; empty when values are compared by equality."""
-        return [] if self.matches is None else [self.matches, *self.alternatives]
+        """The patterns of which one must match; empty when values are compared by equality."""
+        if self.matches is None:
+            return []
+        return [self.matches, *self.alternatives]
 
     def wanted(self, expected: Mapping[str, Any]) -> list[Any]:
-        """What a value may equal: its own, or the case's `answer` and `alternatives`."""
+        """The values of which one is enough: its own, or the case's `answer` and `alternatives`."""
         own = answers_in(expected) if self.equals is ABSENT else [self.equals]
         return [*own, *self.alternatives] if own else []
 
@@ -107,36 +110,30 @@ class JsonPath(Grader):
         return missing_parameter(self, "equals", "answer: …", "any JSON value")
 
 
-def _as_pattern(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("alternatives beside matches are patterns; put them in quotes")
-    return value
-
-
-def _dotted(path: str) -> str:
+def _check_dotted_path(path: str) -> str:
     dotted_parts(path)
     return path
 
 
-Dotted = Annotated[Text, AfterValidator(_dotted)]
+DottedPath = Annotated[Text, AfterValidator(_check_dotted_path)]
 
 
-def _names_a_day(form: str) -> str:
+def _check_date_format(form: str) -> str:
     if not all(token in form for token in ("YYYY", "MM", "DD")):
         raise ValueError("the format names no day; write it with YYYY, MM or MMM, and DD: DD.MM.YYYY")
     return form
 
 
-Formats = Annotated[list[Annotated[str, AfterValidator(_names_a_day)]], Field(min_length=1)]
+Formats = Annotated[list[Annotated[str, AfterValidator(_check_date_format)]], Field(min_length=1)]
 
 
 class StructuralMatch(Grader):
     """The answer is JSON of the wanted structure.
 
-    ignore_values: the key must be there, its value is free · ignore_fields: not looked at, there or not ·
-    require_keys: must be there, whatever `value` says · strict: no additional fields, no other order of
-    fields, lists of exactly the wanted length, unless `allow_additional_fields` or
-    `allow_field_reordering` says otherwise.
+    ignore_values: the key must be present, with any value · ignore_fields: not compared, present or not ·
+    require_keys: must be present, even if not in `value` · strict: no additional fields, the same order of
+    fields, lists of exactly the wanted length, unless `allow_additional_fields` or `allow_field_reordering`
+    is true.
     """
 
     type: Literal["structural_match"]
@@ -144,16 +141,17 @@ class StructuralMatch(Grader):
         default=ABSENT, validation_alias=AliasChoices("value", "expected"), exclude_if=is_absent
     )
     alternatives: list[Any] = Field(default=[])
-    require_keys: list[Dotted] = Field(default=[])
-    ignore_values: list[Dotted] = Field(default=[])
-    ignore_fields: list[Dotted] = Field(default=[])
+    require_keys: list[DottedPath] = Field(default=[])
+    ignore_values: list[DottedPath] = Field(default=[])
+    ignore_fields: list[DottedPath] = Field(default=[])
     allow_additional_fields: bool | None = None
     allow_field_reordering: bool | None = None
     strict: bool = False
 
     @model_validator(mode="after")
-    def _every_matcher_is_known(self) -> Self:
-        check_matchers([] if self.value is ABSENT else self.value)
+    def _check_matchers(self) -> Self:
+        if self.value is not ABSENT:
+            check_matchers(self.value)
         check_matchers(self.alternatives)
         return self
 
@@ -174,7 +172,7 @@ class StructuralMatch(Grader):
         return None
 
 
-def _plain(path: str) -> str:
+def _check_plain_path(path: str) -> str:
     if "*" in dotted_parts(path):
         raise ValueError(
             "a field has one place; write the path without *, a list's entries by number: items[0].price"
@@ -183,12 +181,12 @@ def _plain(path: str) -> str:
 
 
 class FieldMatch(Definition):
-    """How one field is compared, and what it weighs.
+    """How one field is compared, and its weight.
 
-    A field that is not `required` is left out where the answer or the case does not have it.
+    A field that is not `required` does not count where the answer or the case lacks it.
     """
 
-    path: Annotated[Text, AfterValidator(_plain)]
+    path: Annotated[Text, AfterValidator(_check_plain_path)]
     match: Literal["exact", "numeric_tolerance", "date"] = "exact"
     required: bool = True
     weight: FiniteFloat = Field(default=1.0, ge=0)
@@ -198,7 +196,7 @@ class FieldMatch(Definition):
 
 
 class FieldAccuracy(Grader):
-    """The share of the answer's fields, by weight, that are as wanted."""
+    """The share of the answer's fields, by weight, that match."""
 
     type: Literal["field_accuracy"]
     fields: list[FieldMatch] = Field(min_length=1)
@@ -208,7 +206,7 @@ class FieldAccuracy(Grader):
     threshold: FiniteFloat = Field(default=0.8, ge=0, le=1)
 
     @model_validator(mode="after")
-    def _something_weighs(self) -> Self:
+    def _has_weight(self) -> Self:
         if not any(field.weight for field in self.fields):
             raise ValueError("no field weighs anything; give one a weight over 0")
         return self
@@ -216,7 +214,9 @@ class FieldAccuracy(Grader):
     def wanted(self, expected: Mapping[str, Any]) -> list[Any]:
         """The documents of which one is enough: its own, or the case's `answer` and `alternatives`."""
         own = answers_in(expected) if self.value is None else [self.value]
-        return [*own, *self.alternatives] if own and all(isinstance(one, dict) for one in own) else []
+        if not own or not all(isinstance(one, dict) for one in own):
+            return []
+        return [*own, *self.alternatives]
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a document, with every required field in it."""

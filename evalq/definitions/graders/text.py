@@ -1,4 +1,4 @@
-"""Checks of an answer's words: what it contains, how it begins and ends, what it equals or comes near to."""
+"""Checks of an answer's text: what it contains, equals or matches, how long it is, what it decides."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
@@ -30,13 +30,13 @@ from evalq.definitions.regexes import Flag, check_regex, read_flags
 
 
 class Contains(TextGrader):
-    """The text, or one of its alternatives, occurs in the answer."""
+    """The answer contains the text or one of its alternatives."""
 
     type: Literal["contains", "icontains"]
 
 
 class NotContains(Grader):
-    """Neither the text nor one of its alternatives occurs in the answer."""
+    """The answer contains neither the text nor one of its alternatives."""
 
     type: Literal["not_contains"]
     value: Text | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
@@ -44,12 +44,13 @@ class NotContains(Grader):
 
     def wanted(self, expected: Mapping[str, Any]) -> list[str]:
         """The texts that must not occur: its own, or the case's `must_not_include`."""
-        banned = self.value or expected.get("must_not_include")
-        texts = [banned] if isinstance(banned, str) else banned
-        return [*texts, *self.alternatives] if texts and is_texts(texts) else []
+        texts = self.value or expected.get("must_not_include")
+        if isinstance(texts, str):
+            texts = [texts]
+        return [*texts, *self.alternatives] if is_texts(texts) else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs one text at least."""
+        """It needs at least one text."""
         if self.wanted(expected):
             return None
         return missing_parameter(self, "value", 'must_not_include: ["…"]', "a list of texts")
@@ -73,7 +74,7 @@ class Equals(TextGrader):
 
 
 class ContainsAny(Grader):
-    """At least one of the texts occurs in the answer."""
+    """The answer contains at least one of the texts."""
 
     type: Literal["contains_any", "icontains_any"]
     values: Texts | None = Field(
@@ -87,16 +88,14 @@ class ContainsAny(Grader):
         return [*texts, *self.alternatives] if is_texts(texts) else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs one text at least."""
-        return (
-            None
-            if self.wanted(expected)
-            else missing_parameter(self, "values", 'any_of: ["…"]', "a list of texts")
-        )
+        """It needs at least one text."""
+        if self.wanted(expected):
+            return None
+        return missing_parameter(self, "values", 'any_of: ["…"]', "a list of texts")
 
 
 class ContainsAll(Grader):
-    """Every one of the texts occurs in the answer; or every one of one of the alternative lists."""
+    """The answer contains all of the texts, or all of one of the alternative lists."""
 
     type: Literal["contains_all", "icontains_all"]
     values: Texts | None = Field(
@@ -105,33 +104,33 @@ class ContainsAll(Grader):
     alternatives: list[Texts] = Field(default=[])
 
     def wanted(self, expected: Mapping[str, Any]) -> list[list[str]]:
-        """The lists of which one must be there completely."""
+        """The lists of which one must be in the answer completely."""
         texts = self.values or expected.get("all_of")
-        return [texts, *self.alternatives] if texts and is_texts(texts) else []
+        return [texts, *self.alternatives] if is_texts(texts) else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs one list at least."""
-        return (
-            None
-            if self.wanted(expected)
-            else missing_parameter(self, "values", 'all_of: ["…"]', "a list of texts")
-        )
+        """It needs at least one list."""
+        if self.wanted(expected):
+            return None
+        return missing_parameter(self, "values", 'all_of: ["…"]', "a list of texts")
 
 
-def _choices(value: Any) -> Any:
+def _read_demands(value: Any) -> Any:
     """Each demand as the list of texts that fulfil it."""
     if isinstance(value, str):
         return [[value]]
-    return [[item] if isinstance(item, str) else item for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return [[item] if isinstance(item, str) else item for item in value]
 
 
-Demands = Annotated[list[Annotated[list[Text], Field(min_length=1)]], BeforeValidator(_choices)]
+Demands = Annotated[list[Annotated[list[Text], Field(min_length=1)]], BeforeValidator(_read_demands)]
 
 
 class Semantic(Grader):
-    """What must and what must not be said, letter case and line breaks aside.
+    """What the answer must and must not include, letter case and line breaks aside.
 
-    An entry that is itself a list names alternatives: one of them is enough, or too much.
+    An entry that is itself a list names alternatives: any of them fulfils, or violates, the demand.
     """
 
     type: Literal["semantic"]
@@ -141,20 +140,17 @@ class Semantic(Grader):
 
     def demands(self, expected: Mapping[str, Any]) -> tuple[list[list[str]], list[list[str]]]:
         """What to include and what not: the grader's own lists, or else the case's."""
-        wanted = (
-            _choices(expected.get("must_include", [])) if self.must_include is None else self.must_include
-        )
-        banned = (
-            _choices(expected.get("must_not_include", []))
-            if self.must_not_include is None
-            else self.must_not_include
-        )
+        wanted, banned = self.must_include, self.must_not_include
+        if wanted is None:
+            wanted = _read_demands(expected.get("must_include", []))
+        if banned is None:
+            banned = _read_demands(expected.get("must_not_include", []))
         return wanted, banned
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs one demand at least, and every demand a text."""
+        """It needs at least one demand, and texts in every demand."""
         wanted, banned = self.demands(expected)
-        if (wanted or banned) and all(_are_demands(demands) for demands in (wanted, banned)):
+        if (wanted or banned) and _are_demands(wanted) and _are_demands(banned):
             return None
         return missing_parameter(self, "must_include", 'must_include: ["…"]', "a list of texts")
 
@@ -164,7 +160,7 @@ def _are_demands(value: object) -> bool:
 
 
 class Levenshtein(TextGrader):
-    """The answer is near enough to the text: by likeness from 0 to 1, or by single-letter edits."""
+    """The answer is similar to the text: by a similarity from 0 to 1, or by single-letter edits."""
 
     type: Literal["levenshtein"]
     threshold: FiniteFloat | None = Field(default=None, ge=0, le=1)
@@ -179,14 +175,14 @@ class Levenshtein(TextGrader):
 
 
 class MinWords(Grader):
-    """The answer has at least so many words: what blanks separate."""
+    """The answer has at least `value` words, counted by the blanks between them."""
 
     type: Literal["min_tokens", "min_words"]
     value: int = Field(ge=0, validation_alias=AliasChoices("value", "min"))
 
 
 class MaxWords(Grader):
-    """The answer has at most so many words: what blanks separate."""
+    """The answer has at most `value` words, counted by the blanks between them."""
 
     type: Literal["max_tokens", "max_words"]
     value: int = Field(ge=0, validation_alias=AliasChoices("value", "max"))
@@ -208,7 +204,8 @@ class PatternGrader(Grader):
     @field_validator("pattern", "alternatives")
     @classmethod
     def _it_compiles(cls, written: Written, info: ValidationInfo) -> Written:
-        for pattern in [written] if isinstance(written, str) else written or ():
+        patterns = [written] if isinstance(written, str) else written
+        for pattern in patterns or ():
             check_regex(pattern, info.data.get("flags", ()))
         return written
 
@@ -218,7 +215,7 @@ class PatternGrader(Grader):
         return [pattern, *self.alternatives] if isinstance(pattern, str) and pattern else []
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs a pattern, and one that compiles."""
+        """It needs a pattern that compiles."""
         patterns = self.wanted(expected)
         if not patterns:
             return missing_parameter(self, "pattern", f'{self.case_key}: "…"', "a regular expression")
@@ -230,9 +227,9 @@ class PatternGrader(Grader):
 
 
 class Matches(PatternGrader):
-    """The pattern is found in the answer; with `must_match: false`, it is not.
+    """The answer matches the pattern; with `must_match: false`, it does not.
 
-    `capture_groups` are reported with the mark: groups by their names, or names for the groups by position.
+    `capture_groups` are reported with the mark: groups by name, or names for the groups by position.
     """
 
     type: Literal["matches", "regex"]
@@ -241,7 +238,7 @@ class Matches(PatternGrader):
 
 
 class NotMatches(PatternGrader):
-    """The pattern, and each of its alternatives, is nowhere in the answer."""
+    """The answer matches neither the pattern nor one of its alternatives."""
 
     case_key: ClassVar[str] = "must_not_match"
 
@@ -251,8 +248,8 @@ class NotMatches(PatternGrader):
 class RefusalGrader(Grader):
     """The answer declines to help, by the phrases refusals begin with in English, German and Vietnamese.
 
-    Whether it should is said here, else by the case's `expected.should_refuse`, else it should. `phrases`
-    are more that count.
+    `should_refuse` decides whether it should, else the case's `expected.should_refuse`, else it should.
+    `phrases` are further ones that count.
     """
 
     type: Literal["refusal"]
@@ -261,10 +258,12 @@ class RefusalGrader(Grader):
 
     def wanted(self, expected: Mapping[str, Any]) -> bool:
         """Whether a refusal is right."""
-        return bool(expected.get("should_refuse", True)) if self.should_refuse is None else self.should_refuse
+        if self.should_refuse is not None:
+            return self.should_refuse
+        return bool(expected.get("should_refuse", True))
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """What the case says has to be true or false."""
+        """The case's `should_refuse` must be true or false."""
         if self.should_refuse is not None or isinstance(expected.get("should_refuse", True), bool):
             return None
         return "expected.should_refuse is neither true nor false", "write true or false, without quotes"
@@ -276,8 +275,8 @@ Choice = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 class DecisionGrader(Grader):
     """The last line is `KEY=<choice> REASON=<sentence>`; passes when the choice is `expected.decision`.
 
-    That may be a list of choices of which each is right. An answer in any other form is an error. With a
-    `skill`, a judge that calls tools has decided by the first of them: the first choice is to use the skill.
+    That may be a list of right choices. An answer in any other form is an error. With a `skill`, a judge
+    that calls tools decides by its first call: the first choice means using the skill.
     """
 
     type: Literal["decision"]
@@ -287,12 +286,14 @@ class DecisionGrader(Grader):
     skill: Text | None = Field(default=None, exclude_if=is_unset)
 
     def wanted(self, expected: Mapping[str, Any]) -> list[str]:
-        """The choices that pass; none when the case does not say."""
+        """The choices that pass; none when the case has no decision."""
         decision = expected.get("decision", [])
-        return [decision] if isinstance(decision, str) else [str(one) for one in decision]
+        if isinstance(decision, str):
+            return [decision]
+        return [str(one) for one in decision]
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
-        """It needs to know what is right, and that must be one of the choices."""
+        """It needs the right decision, which must be among the choices."""
         wanted = self.wanted(expected)
         if wanted and set(wanted) <= set(self.choices):
             return None

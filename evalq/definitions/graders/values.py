@@ -1,4 +1,4 @@
-"""Checks of a number in the answer."""
+"""Checks of numbers, rankings, tool calls and costs."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -21,19 +21,18 @@ from evalq.definitions.graders.grader import (
     Misfit,
     Text,
     answers_in,
-    is_text,
     is_texts,
     missing_parameter,
 )
 
 
 def is_number(value: object) -> bool:
-    """True for JSON's numbers; true and false are none."""
+    """True for a JSON number; true and false are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _read_number(value: Any) -> Any:
-    """Whole numbers stay whole: a long one is not the same as a fraction."""
+    """Whole numbers stay whole: as a float a long one would lose digits."""
     if not is_number(value) or not isfinite(value):
         raise ValueError("not a number; write one without quotes")
     return value
@@ -43,10 +42,10 @@ Number = Annotated[float, PlainValidator(_read_number)]
 
 
 class Numeric(Grader):
-    """The answer's number is the wanted one, give or take the larger of the two tolerances.
+    """The answer's number is the wanted one, within the larger of the two tolerances.
 
     `rel_tol` is a share of the wanted number: 0.05 is five per cent. `extract` takes the number out of a
-    sentence; without it the whole answer is to be one.
+    sentence; by default the whole answer must be a number.
     """
 
     type: Literal["numeric"]
@@ -62,33 +61,33 @@ class Numeric(Grader):
         if self.value is not None:
             return [self.value, *self.alternatives]
         numbers = answers_in(expected)
-        return [*numbers, *self.alternatives] if all(is_number(number) for number in numbers) else []
+        if not all(is_number(number) for number in numbers):
+            return []
+        return [*numbers, *self.alternatives]
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a number to compare with."""
-        return (
-            None
-            if self.wanted(expected)
-            else missing_parameter(self, "value", "answer: 42", "a number without quotes")
-        )
+        if self.wanted(expected):
+            return None
+        return missing_parameter(self, "value", "answer: 42", "a number without quotes")
 
 
 class Latency(Grader):
-    """The answer was there within so many milliseconds."""
+    """The answer took at most `threshold` milliseconds."""
 
     type: Literal["latency"]
     threshold: FiniteFloat = Field(gt=0, validation_alias=AliasChoices("threshold", "max_ms", "value"))
 
 
 class Cost(Grader):
-    """The answer cost at most so many dollars, by the price table the bake-off was run with."""
+    """The answer cost at most `budget` dollars, by the bake-off's price table."""
 
     type: Literal["cost"]
     budget: FiniteFloat = Field(ge=0, validation_alias=AliasChoices("budget", "max_usd", "value"))
 
 
 class TokenUsage(Grader):
-    """The answer took at most so many tokens, as the provider counts them, thinking included."""
+    """The answer stayed within token limits, as the provider counts tokens, thinking included."""
 
     type: Literal["token_usage"]
     max_total: int | None = Field(default=None, ge=0)
@@ -96,7 +95,7 @@ class TokenUsage(Grader):
     max_output: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
-    def _some_limit(self) -> Self:
+    def _has_a_limit(self) -> Self:
         if self.max_total is None and self.max_input is None and self.max_output is None:
             raise ValueError("no limit is set; add max_total, max_input or max_output")
         return self
@@ -106,10 +105,10 @@ _BOUNDS = {"min_delta", "max_delta"}
 
 
 class NumericDelta(Grader):
-    """No number of the baseline `value` has changed beyond its tolerance in the answer's JSON.
+    """No number of the baseline `value` changed beyond its tolerance in the answer's JSON.
 
-    `tolerance` has {min_delta, max_delta} under the keys it holds for, null meaning without bound; at its
-    top it holds for every number. A number without any must be the same.
+    `tolerance` has {min_delta, max_delta} under the keys it applies to, null for no bound; at its top it
+    applies to every number. A number without a tolerance must be equal.
     """
 
     type: Literal["numeric_delta"]
@@ -119,7 +118,7 @@ class NumericDelta(Grader):
     @field_validator("value")
     @classmethod
     def _has_numbers(cls, value: Any) -> Any:
-        if not _numbers(value):
+        if not _contains_number(value):
             raise ValueError("the baseline has no number to compare; compare it by structure, or exactly")
         return value
 
@@ -129,7 +128,7 @@ class NumericDelta(Grader):
         for name, bound in tolerance.items():
             if name in _BOUNDS:
                 if bound is not None and not is_number(bound):
-                    raise ValueError(f"{name} is no number; write one, or null for no bound")
+                    raise ValueError(f"{name} is not a number; write one, or null for no bound")
             elif isinstance(bound, dict):
                 cls._bounds_are_numbers(bound)
             else:
@@ -137,14 +136,16 @@ class NumericDelta(Grader):
         return tolerance
 
 
-def _numbers(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return any(_numbers(item) for item in (value.values() if isinstance(value, dict) else value))
+def _contains_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_contains_number(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_contains_number(item) for item in value)
     return is_number(value)
 
 
 class RankingGrader(Grader):
-    """Holds a ranking against the ids that are relevant."""
+    """Compares a ranking with the relevant ids."""
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs at least one relevant id."""
@@ -161,12 +162,12 @@ class HitAtK(RankingGrader):
 
     @property
     def label(self) -> str:
-        """Its k is part of what it is called: a task may have several."""
+        """Its k is part of the name, since a task may have several."""
         return self.name or f"hit_at_{self.k}"
 
 
 class Mrr(RankingGrader):
-    """One over the rank of the first relevant id; passes when it is found at all."""
+    """One over the rank of the first relevant id; passes when any is found."""
 
     type: Literal["mrr"]
 
@@ -175,8 +176,7 @@ ARGS_MATCHES = ("exact", "ignore", "subset", "superset")
 
 
 def _read_args_match(value: Any) -> Any:
-    is_names = isinstance(value, list) and bool(value) and all(is_text(name) for name in value)
-    if is_names or value in ARGS_MATCHES:
+    if is_texts(value) or value in ARGS_MATCHES:
         return value
     raise ValueError(
         f"no way to compare arguments; write {', '.join(ARGS_MATCHES)}, or a list of arguments' names"
@@ -195,7 +195,7 @@ def _read_args(value: Any) -> Any:
 
 
 class ExpectedCall(Definition):
-    """One call of a tool; without `args`, whatever its arguments are."""
+    """One call of a tool; without `args`, with any arguments."""
 
     tool: Text
     args: Annotated[dict[str, Any] | None, PlainValidator(_read_args)] = None
@@ -203,12 +203,12 @@ class ExpectedCall(Definition):
 
 
 class ToolTrajectory(Grader):
-    """The tools the judge asked for are the expected ones.
+    """The tools the judge called are the expected ones.
 
     exact: these calls and no others, in this order · in_order: these, in this order, others between them ·
-    any_order, superset: these, in any order, and others · subset: none but these, each as often as wanted.
-    `minimums` counts calls by tool. `args_match` says how arguments compare: exact · ignore · superset: at
-    least the expected ones · subset: none but the expected ones · a list: only the arguments named in it.
+    any_order, superset: these, in any order, and others · subset: only these, each as often as expected.
+    `minimums` counts calls by tool. `args_match` is how arguments compare: exact · ignore · superset: at
+    least the expected ones · subset: only expected ones · a list: only the arguments named in it.
     """
 
     type: Literal["tool_trajectory"]
@@ -219,7 +219,7 @@ class ToolTrajectory(Grader):
     args_match: ArgsMatch = "exact"
 
     @model_validator(mode="after")
-    def _minimums_are_of_any_order(self) -> Self:
+    def _minimums_need_any_order(self) -> Self:
         if self.minimums and self.mode != "any_order":
             raise ValueError(f"minimums do not count in mode {self.mode}; write mode: any_order")
         return self
@@ -227,9 +227,9 @@ class ToolTrajectory(Grader):
     def wanted(self, expected: Mapping[str, Any]) -> list[list[ExpectedCall]] | None:
         """The trajectories of which one is enough: its own, or the case's `tools`; None without any."""
         own = self.expected if self.expected is not None else _calls_in(expected)
-        if own is None:
-            return [[]] if self.minimums else None
-        return [own, *self.alternatives]
+        if own is not None:
+            return [own, *self.alternatives]
+        return [[]] if self.minimums else None
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs expected calls or minimums."""
@@ -252,17 +252,17 @@ def _calls_in(expected: Mapping[str, Any]) -> list[ExpectedCall] | None:
 
 
 class MaxToolCalls(Grader):
-    """The judge asked for at most so many tools."""
+    """The judge called at most `value` tools."""
 
     type: Literal["max_tool_calls"]
     value: int = Field(ge=0, validation_alias=AliasChoices("value", "max"))
 
 
 class SkillTriggered(Grader):
-    """The judge reached for a skill: its Skill tool with the skill's name, or Read with its file.
+    """The judge used a skill: it called the Skill tool with the skill's name, or Read with its file.
 
-    `first_only`: only the first tool counts; any other one before it means not triggered. Whether it should
-    is said here, else by the case's `expected.should_trigger`, else it should.
+    `first_only`: only the first call counts. `should_trigger` decides whether it should, else the case's
+    `expected.should_trigger`, else it should.
     """
 
     type: Literal["skill_triggered"]
@@ -273,8 +273,12 @@ class SkillTriggered(Grader):
     def wanted(self, expected: Mapping[str, Any]) -> tuple[str, bool] | None:
         """The skill, and whether it should trigger."""
         skill = self.skill or expected.get("skill")
-        should = expected.get("should_trigger", True) if self.should_trigger is None else self.should_trigger
-        return (skill, should) if isinstance(skill, str) and skill and isinstance(should, bool) else None
+        should = self.should_trigger
+        if should is None:
+            should = expected.get("should_trigger", True)
+        if not isinstance(skill, str) or not skill or not isinstance(should, bool):
+            return None
+        return skill, should
 
     def find_misfit(self, expected: Mapping[str, Any]) -> Misfit | None:
         """It needs a skill's name."""
