@@ -1,4 +1,4 @@
-"""An evalset: the cases a task is asked on, each with what is expected and its stratum."""
+"""An evalset: the cases of a task, each with its inputs, what is expected, and its stratum."""
 
 from typing import Any, Literal, Self
 
@@ -18,8 +18,8 @@ class CaseMessage(Definition):
 class EvalCase(Definition):
     """One entry of an evalset.
 
-    `messages` are a conversation that is sent instead of the task's rendered template; the last is the
-    user's. `graders` mark this case's answers beside the task's own; `pass_threshold` goes over the task's.
+    `messages` are a conversation sent instead of the task's rendered template; the last is the user's.
+    `graders` mark this case's answers beside the task's own; `pass_threshold` overrides the task's.
     """
 
     id: str = Field(min_length=1, max_length=200)
@@ -32,12 +32,12 @@ class EvalCase(Definition):
     pass_threshold: FiniteFloat | None = Field(default=None, ge=0, le=1, exclude_if=is_unset)
     metadata: dict[str, Any] = Field(default={}, exclude_if=is_unset)
     draft: bool = Field(default=False, exclude_if=is_unset)
-    """Drafted, and not yet looked at by a person: no bake-off asks it."""
+    """Drafted and not yet accepted by a person: left out of every bake-off."""
 
     @model_validator(mode="after")
-    def _a_conversation_ends_with_the_user(self) -> Self:
+    def _conversation_ends_with_the_user(self) -> Self:
         if self.messages and self.messages[-1].role != "user":
-            raise ValueError("the last of messages is not the user's; end with role: user")
+            raise ValueError("the last message is not the user's; end with role: user")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""A task: what is asked of every judge, and how its answers are graded."""
+"""A task: the prompt every judge gets, and how its answers are graded."""
 
 from collections.abc import Sequence
 from typing import Literal, Self
@@ -14,7 +14,7 @@ FINDINGS_RULE: PassRule = "positive_at_least_one_valid_or_empty_on_negative"
 
 
 class ScoringConfig(Definition):
-    """How a whole answer is marked: by substring, or finding by finding by a grader model."""
+    """How a whole answer is marked: by substring, or by a grader model, finding by finding."""
 
     mode: ScorerMode
     judge_model: str | None = None
@@ -22,7 +22,7 @@ class ScoringConfig(Definition):
     pass_rule: PassRule = "exact_match"  # noqa: S105 - a rule, not a password
 
     @model_validator(mode="after")
-    def _model_graders_need_model_and_rubric(self) -> Self:
+    def _llm_judge_needs_model_and_rubric(self) -> Self:
         if self.mode == "llm_judge" and not (self.judge_model and self.rubric):
             missing = " and ".join(name for name in ("judge_model", "rubric") if not getattr(self, name))
             raise ValueError(
@@ -32,7 +32,7 @@ class ScoringConfig(Definition):
 
 
 class TaskConfig(Definition):
-    """One `tasks/NAME.yaml`; without scoring and graders of its own it leaves marking to its cases."""
+    """One `tasks/NAME.yaml`; without scoring and graders it leaves marking to its cases."""
 
     name: str = Field(pattern=NAME_PATTERN)
     description: str = ""

@@ -1,4 +1,4 @@
-"""The grader that runs the code in an answer: which function, on which arguments, with what expected."""
+"""The grader that runs the code in an answer: which function, its arguments, the expected results."""
 
 import keyword
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _ALIASES = {"input": "args", "output": "expected"}
 
 
 class FunctionCase(Definition):
-    """One call and what it is to give. `input` may be written for `args`, `output` for `expected`.
+    """One call and its expected result. `input` means `args`, `output` means `expected`.
 
     With `raises`, expected is an exception's name ("ValueError", "ValueError: part of the message", or a
-    mapping of `type` and `message`), or nothing for any exception. `tolerance` is the largest difference that
-    `approx` allows.
+    mapping of `type` and `message`), or nothing for any exception. `tolerance` is the largest difference
+    that `approx` allows.
     """
 
     args: list[Any] = Field(default=[])
@@ -31,7 +31,7 @@ class FunctionCase(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_spelled_either_way(cls, value: Any) -> Any:
+    def _resolve_aliases(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         for alias, name in _ALIASES.items():
@@ -40,7 +40,7 @@ class FunctionCase(Definition):
         return {_ALIASES.get(key, key): content for key, content in value.items()}
 
     @model_validator(mode="after")
-    def _says_what_is_expected(self) -> Self:
+    def _has_expected(self) -> Self:
         if self.comparator == "raises":
             self.raises()
         elif "expected" not in self.model_fields_set:
@@ -63,10 +63,10 @@ class FunctionCase(Definition):
 
 
 class FunctionOutput(Grader):
-    """Runs the function the judge wrote, in a sandbox, and compares what it returns.
+    """Runs the function the judge wrote, in a sandbox, and compares its results.
 
-    What the task leaves out of `function_name` and `test_cases`, each case has in its `expected`, under the
-    same names. `timeout_per_case` is in seconds.
+    A case's `expected` may supply `function_name` and `test_cases` under the same names.
+    `timeout_per_case` is in seconds.
     """
 
     type: Literal["function_output"]
@@ -96,11 +96,14 @@ class FunctionOutput(Grader):
         return sandbox
 
     def for_case(self, expected: Mapping[str, Any] | None) -> "FunctionOutput":
-        """The same with what the case's own `expected` adds; ValueError if there is still nothing to call."""
+        """The grader with the additions of the case's `expected`; ValueError if nothing can be called."""
         found = expected or {}
-        own = {"function_name": found.get("function_name"), "test_cases": found.get("test_cases", [])}
         try:
-            added = FunctionOutput.model_validate({"type": self.type, **own})
+            added = FunctionOutput(
+                type=self.type,
+                function_name=found.get("function_name"),
+                test_cases=found.get("test_cases", []),
+            )
         except ValidationError as exc:
             first = exc.errors()[0]
             message = first["msg"].removeprefix("Value error, ")

@@ -12,10 +12,10 @@ USUAL_REVIEWERS = 5
 MAX_REVIEWERS = 100
 MAX_STEPS = 100
 MAX_ANSWERS = 26
-"""Answers that can be ranked at most: each has a letter."""
+"""The most answers that can be ranked: each has a letter."""
 
 _PASSING_PART = 0.75
-"""Where a likert scale passes unless it says otherwise: 4 on 1 to 5, 7.5 on 0 to 10."""
+"""The point of a likert scale that passes by default: 4 on 1 to 5, 7.5 on 0 to 10."""
 
 _WEEK_MINUTES = 7 * 24 * 60
 _IN_EVALUATORS = ("min_required", "max_allowed", "agreement_threshold")
@@ -30,11 +30,13 @@ class Evaluators(Definition):
 
     @model_validator(mode="before")
     @classmethod
-    def _room_for_all_that_are_required(cls, value: Any) -> Any:
-        least = value.get("min_required") if isinstance(value, Mapping) else None
-        if isinstance(least, int) and "max_allowed" not in value:
-            return {**value, "max_allowed": min(max(USUAL_REVIEWERS, least), MAX_REVIEWERS)}
-        return value
+    def _allow_as_many_as_required(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping) or "max_allowed" in value:
+            return value
+        least = value.get("min_required")
+        if not isinstance(least, int):
+            return value
+        return {**value, "max_allowed": min(max(USUAL_REVIEWERS, least), MAX_REVIEWERS)}
 
     @model_validator(mode="after")
     def _no_more_required_than_allowed(self) -> Self:
@@ -46,9 +48,11 @@ class Evaluators(Definition):
         return self
 
 
-def _text_keys(value: Any) -> Any:
-    """Labels are written by number; JSON has text for keys."""
-    return {str(key): label for key, label in value.items()} if isinstance(value, Mapping) else value
+def _with_text_keys(value: Any) -> Any:
+    """Labels by number as text, since JSON has no other keys."""
+    if not isinstance(value, Mapping):
+        return value
+    return {str(key): label for key, label in value.items()}
 
 
 class LikertScale(Definition):
@@ -56,17 +60,20 @@ class LikertScale(Definition):
 
     type: Literal["likert"]
     range: list[int] = Field(default=[1, 5], min_length=2, max_length=2)
-    labels: Annotated[dict[str, str], BeforeValidator(_text_keys)] = Field(default={}, exclude_if=is_unset)
+    labels: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = Field(
+        default={}, exclude_if=is_unset
+    )
     criteria: list[str] = Field(default=[], exclude_if=is_unset)
     pass_threshold: FiniteFloat | None = Field(default=None, exclude_if=is_unset)
 
     @model_validator(mode="after")
-    def _a_scale_one_can_answer_on(self) -> Self:
+    def _check_scale(self) -> Self:
         low, high = self.range
         if not 0 < high - low <= MAX_STEPS:
-            raise ValueError(f"range [{low}, {high}] is no scale; write the low end first, such as [1, 5]")
-        if strange := [key for key in self.labels if key not in self.steps]:
-            raise ValueError(f"labels names {strange[0]!r}; label whole numbers from {low} to {high}")
+            raise ValueError(f"range [{low}, {high}] is not a scale; write the low end first, such as [1, 5]")
+        for key in self.labels:
+            if key not in self.steps:
+                raise ValueError(f"labels names {key!r}; label whole numbers from {low} to {high}")
         if not low <= self.passes_at <= high:
             raise ValueError(f"pass_threshold {self.passes_at:g} is off the scale; write {low} to {high}")
         names = [name.strip() for name in self.criteria]
@@ -86,7 +93,7 @@ class LikertScale(Definition):
 
     @property
     def steps(self) -> list[str]:
-        """Every rating there is, as it is typed."""
+        """Every possible rating, as text."""
         return [str(step) for step in range(self.low, self.high + 1)]
 
     @property
@@ -112,7 +119,7 @@ class BinaryScale(Definition):
     options: list[BinaryOption] = Field(default=[], exclude_if=is_unset)
 
     @model_validator(mode="after")
-    def _one_option_a_side(self) -> Self:
+    def _has_one_option_per_side(self) -> Self:
         if self.options and sorted(option.value for option in self.options) != [False, True]:
             raise ValueError("options needs one with value: true and one with value: false")
         if len({option.label.strip().casefold() for option in self.options}) != len(self.options):
@@ -121,8 +128,10 @@ class BinaryScale(Definition):
 
     def label(self, value: bool) -> str:
         """The word for a side."""
-        words = {option.value: option.label for option in self.options}
-        return words.get(value, "Pass" if value else "Fail")
+        for option in self.options:
+            if option.value == value:
+                return option.label
+        return "Pass" if value else "Fail"
 
 
 class RankingScale(Definition):
@@ -138,9 +147,7 @@ class RankingScale(Definition):
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
         if self.min_items > self.max_items:
-            raise ValueError(
-                f"min_items {self.min_items} is more than max_items {self.max_items}; turn them round"
-            )
+            raise ValueError(f"min_items {self.min_items} is more than max_items {self.max_items}; swap them")
         if self.pass_rank >= self.max_items:
             raise ValueError(
                 f"pass_rank {self.pass_rank} of {self.max_items} items passes every answer; write a lower one"
@@ -152,7 +159,7 @@ RatingScale = Annotated[LikertScale | BinaryScale | RankingScale, Field(discrimi
 
 
 class Human(Grader):
-    """People rate the answer; until enough of them agree, the case waits and the run goes on without it."""
+    """People rate the answer; until enough of them agree, the case waits while the run goes on."""
 
     type: Literal["human"]
     interface: Literal["web", "cli", "api"] | None = Field(default=None, exclude_if=is_unset)
@@ -164,25 +171,24 @@ class Human(Grader):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_it_is_written_elsewhere(cls, value: Any) -> Any:
-        """The keys of `config:` and of `evaluators:` may stand beside `type:`, the scale be a bare word."""
+    def _accept_other_layouts(cls, value: Any) -> Any:
+        """The keys of `config:` and `evaluators:` may be beside `type:`, and the scale a bare word."""
         if not isinstance(value, Mapping):
             return value
         written = dict(value)
         if isinstance(written.get("config"), Mapping):
-            written = _joined(written, written.pop("config"), "config")
+            written = _join(written, written.pop("config"), "config")
         flat = {name: written.pop(name) for name in _IN_EVALUATORS if name in written}
-        if flat:
-            inside = written.get("evaluators", {})
-            is_mapping = isinstance(inside, Mapping)
-            written["evaluators"] = _joined(flat, inside, "evaluators") if is_mapping else inside
+        inside = written.get("evaluators", {})
+        if flat and isinstance(inside, Mapping):
+            written["evaluators"] = _join(flat, inside, "evaluators")
         if isinstance(written.get("rating_scale"), str):
             written["rating_scale"] = {"type": written["rating_scale"]}
         return written
 
 
-def _joined(outer: Mapping[str, Any], inner: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Both in one; what is written in both places is refused: one of the two would be ignored."""
-    if twice := sorted(outer.keys() & inner.keys()):
-        raise ValueError(f"{twice[0]} is written beside {name} and in it; keep one of them")
+def _join(outer: Mapping[str, Any], inner: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Merge both; refuse a key that is in both, since one of the two would be ignored."""
+    for key in sorted(outer.keys() & inner.keys()):
+        raise ValueError(f"{key} is written beside {name} and in it; keep one of them")
     return {**outer, **inner}

@@ -1,4 +1,4 @@
-"""What every grader has that asks a model: which models, how a panel decides, and how they are asked."""
+"""The graders that ask a model or a panel: verdict, rubric, criteria, categories, yes or no, pairwise."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -11,6 +11,9 @@ from evalq.definitions.rubrics import NamedCriteria, Rubric, rubric_names
 
 Panel = Literal["majority", "mean"]
 
+REFERENCE = "reference"
+"""The opponent of a pairwise grader that means `expected.answer`, not a judge."""
+
 
 class Example(Definition):
     """An answer with the mark it deserves, shown to the grader before the one to grade."""
@@ -21,9 +24,9 @@ class Example(Definition):
 
 
 class ModelGrader(Grader):
-    """A grader that asks one model, or a panel of several. No model named means the bake-off's own.
+    """A grader that asks one model, or a panel of several; without a name, the bake-off's grader model.
 
-    `max_tokens` leaves room for models that think before they speak: their thinking counts too.
+    `max_tokens` leaves room for models that think before they reply: their thinking counts too.
     """
 
     model: str | None = Field(default=None, min_length=1, exclude_if=is_unset)
@@ -42,18 +45,14 @@ class ModelGrader(Grader):
 
     @property
     def asked_models(self) -> tuple[str | None, ...]:
-        """The models of the panel; one of them, perhaps None for the bake-off's own, without a panel."""
+        """The models of the panel, or the one model; None is the bake-off's grader model."""
         return tuple(self.models) or (self.model,)
 
 
 def refuse_mean(panel: Panel) -> None:
-    """Yes and no have no mean."""
+    """Refuse a mean of marks that are not scores."""
     if panel == "mean":
         raise ValueError("panel: mean needs scores, which this type has not; write panel: majority")
-
-
-REFERENCE = "reference"
-"""The opponent of a pairwise grader that is no judge: `expected.answer`."""
 
 
 class VerdictExample(Example):
@@ -95,18 +94,22 @@ class RubricGrader(ModelGrader, Scale):
         return self
 
 
-def _texts(value: Any) -> Any:
-    """Levels by their scores as text: JSON and YAML have no other keys."""
-    return {str(key): text for key, text in value.items()} if isinstance(value, dict) else value
+def _with_text_keys(value: Any) -> Any:
+    """Levels by score as text, since JSON has no other keys."""
+    if not isinstance(value, dict):
+        return value
+    return {str(key): text for key, text in value.items()}
 
 
 class Criterion(Definition):
-    """One thing an answer is scored on. `levels` says what a score means, by the score."""
+    """One criterion an answer is scored on. `levels` describes what each score means."""
 
     name: str = Field(pattern=NAME_PATTERN)
     description: str = ""
     weight: FiniteFloat = Field(default=1.0, ge=0)
-    levels: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default={}, exclude_if=is_unset)
+    levels: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = Field(
+        default={}, exclude_if=is_unset
+    )
 
 
 class CriteriaExample(Example):
@@ -116,7 +119,7 @@ class CriteriaExample(Example):
 
 
 class CriteriaGrader(ModelGrader, Scale):
-    """A score for each criterion; the weighted mean passes at the threshold, and we compute it."""
+    """A score for each criterion; their weighted mean, which evalq computes, passes at the threshold."""
 
     type: Literal["criteria"]
     rubric: Rubric | None = None
@@ -126,9 +129,9 @@ class CriteriaGrader(ModelGrader, Scale):
     @model_validator(mode="after")
     def _criteria_can_be_weighed(self) -> Self:
         names = [criterion.name for criterion in self.criteria]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice:
-            raise ValueError(f"criterion {twice!r} is there twice; give every criterion a name of its own")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"criterion {name!r} is there twice; give every criterion a name of its own")
         if not any(criterion.weight for criterion in self.criteria):
             raise ValueError("all weights are 0; give one criterion at least a weight above 0")
         return self
@@ -156,8 +159,8 @@ class CriteriaGrader(ModelGrader, Scale):
         return sum(criterion.weight * scores[criterion.name] for criterion in self.criteria) / total
 
 
-def _scored(value: Any) -> Any:
-    """A list of categories is a mapping without scores."""
+def _read_categories(value: Any) -> Any:
+    """A list of categories becomes a mapping without scores."""
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return value
     if len(set(value)) < len(value):
@@ -179,7 +182,9 @@ class CategoricalGrader(ModelGrader):
 
     type: Literal["categorical"]
     rubric: Rubric
-    categories: Annotated[dict[str, Proportion | None], BeforeValidator(_scored)] = Field(min_length=2)
+    categories: Annotated[dict[str, Proportion | None], BeforeValidator(_read_categories)] = Field(
+        min_length=2
+    )
     pass_categories: list[str] = Field(min_length=1)
     examples: list[CategoryExample] = Field(default=[], exclude_if=is_unset)
 
@@ -198,24 +203,28 @@ class CategoricalGrader(ModelGrader):
     def _refuse_unknown(self, name: str, place: str) -> None:
         if name not in self.categories:
             raise ValueError(
-                f"{place} is {name!r}, which is no category; write {' or '.join(self.categories)}"
+                f"{place} is {name!r}, which is not a category; write {' or '.join(self.categories)}"
             )
 
     def score(self, category: str) -> float:
-        """What a category counts."""
+        """The score of a category."""
         own = self.categories[category]
-        return float(category in self.pass_categories) if own is None else own
+        if own is not None:
+            return own
+        return float(category in self.pass_categories)
 
 
-def _yes_or_no(value: Any) -> Any:
-    """YAML knows true and false only; people write yes and no."""
-    return {"yes": True, "no": False}.get(value.lower(), value) if isinstance(value, str) else value
+def _read_yes_or_no(value: Any) -> Any:
+    """Accept yes and no: YAML 1.2 has only true and false."""
+    if not isinstance(value, str):
+        return value
+    return {"yes": True, "no": False}.get(value.lower(), value)
 
 
 class BooleanExample(Example):
-    """An answer and what is to be said of it."""
+    """An answer and the right reply to the question about it."""
 
-    answer: Annotated[bool, BeforeValidator(_yes_or_no)]
+    answer: Annotated[bool, BeforeValidator(_read_yes_or_no)]
 
 
 class BooleanGrader(ModelGrader):
@@ -239,9 +248,9 @@ class PreferenceExample(Example):
 
 
 class PairwiseGrader(ModelGrader):
-    """The answer against another judge's, or against `expected.answer`: the better one, asked in both orders.
+    """Compares the answer with another judge's, or with `expected.answer`, in both orders.
 
-    A grader that names the first answer both times, or the second, has said nothing: that is a tie.
+    A grader that prefers the first place both times, or the second, has no preference: that is a tie.
     """
 
     type: Literal["pairwise"]
@@ -265,7 +274,7 @@ class PairwiseGrader(ModelGrader):
         return None if self.against == REFERENCE else self.against
 
     def passes(self, score: float) -> bool:
-        """Whether a score, 1 for a win and one half for a tie, suffices."""
+        """True when a score, 1 for a win and one half for a tie, is enough."""
         return score > 0.5 or (score == 0.5 and self.pass_when != "better")  # noqa: S105
 
 

@@ -131,7 +131,7 @@ def test_the_upper_quarter_of_a_scale_passes(ends: list[int], threshold: float) 
             6,
             "one label twice",
         ),
-        ("  - type: human\n    rating_scale: {type: ranking, min_items: 4, max_items: 3}\n", 6, "turn them"),
+        ("  - type: human\n    rating_scale: {type: ranking, min_items: 4, max_items: 3}\n", 6, "swap them"),
         (
             "  - type: human\n    rating_scale: {type: ranking, max_items: 2, pass_rank: 2}\n",
             6,

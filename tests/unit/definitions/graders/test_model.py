@@ -78,7 +78,7 @@ def load(tmp_path: Path, grader: str) -> TaskConfig:
         ("{type: categorical, rubric: Is it?, categories: [a, a], pass_categories: [a]}", "there twice"),
         (
             "{type: categorical, rubric: Is it?, categories: [a, b], pass_categories: [c]}",
-            "pass_categories[0] is 'c', which is no category; write a or b",
+            "pass_categories[0] is 'c', which is not a category; write a or b",
         ),
         (
             "{type: categorical, rubric: Is it?, categories: [a, b], pass_categories: []}",
