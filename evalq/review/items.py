@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from evalq.bakeoff import conclude
+from evalq.bakeoff import reviewed
 from evalq.bakeoff.conclude import conclude_again
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import Human
@@ -248,12 +248,12 @@ def catch_up(db: Database, bakeoff_id: int | None) -> None:
 @transactional
 def _catch_up(tx: Connection, bakeoff_id: int) -> None:
     bakeoffs.lock_conclusions(tx, bakeoff_id)
-    conclude_again(tx, bakeoff_id, conclude.catch_up(tx, bakeoff_id))
+    conclude_again(tx, bakeoff_id, reviewed.catch_up(tx, bakeoff_id))
 
 
 def view(db: Database, item_id: int, snapshots: Snapshots, *, with_ratings: bool = False) -> ItemView:
     """An item as people see it."""
-    found = conclude.read_reviewed(db, item_id, snapshots)
+    found = reviewed.read_reviewed(db, item_id, snapshots)
     is_blind = found.grader.blind_evaluation
     answers = [
         show_answer(row, [] if is_blind else stored.grades(db, [row.job_id])[row.job_id], is_blind=is_blind)
@@ -263,5 +263,5 @@ def view(db: Database, item_id: int, snapshots: Snapshots, *, with_ratings: bool
     shown = show_item(found.item, task, found.case, found.grader, answers)
     if not with_ratings:
         return shown
-    said = tuple(rating_json(shown.scale, rating) for rating in found.standing.ratings)
+    said = tuple(rating_json(shown.scale, rating) for rating in found.decision.ratings)
     return replace(shown, ratings=said)

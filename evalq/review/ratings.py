@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalq.bakeoff import conclude
+from evalq.bakeoff import reviewed
 from evalq.bakeoff.conclude import conclude_again
 from evalq.definitions.definition import limit_problems, split_remedy
 from evalq.errors import InputError, Problem, Refused
@@ -88,7 +88,7 @@ def rate_all(tx: Connection, given: Sequence[Given]) -> list[Rated]:
     stored = _store_all(tx, given, items)
     _follow(tx, touched)
     pending = {bakeoff_id: reviews.count_pending(tx, bakeoff_id) for bakeoff_id in set(touched.values())}
-    now = {item_id: conclude.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
+    now = {item_id: reviewed.read_reviewed(tx, item_id, Snapshots(tx)) for item_id in touched}
     return [
         _rated(now[item.id], rating, pending[item.bakeoff_id])
         for item, rating in zip(items, stored, strict=True)
@@ -160,7 +160,7 @@ def _store_all(tx: Connection, given: Sequence[Given], items: Sequence[ItemName]
 
 def _store(tx: Connection, given: Given, item_id: int, snapshots: Snapshots) -> Any:
     """Store one rating and the label that follows; the rating in its one form."""
-    found = conclude.read_reviewed(tx, item_id, snapshots)
+    found = reviewed.read_reviewed(tx, item_id, snapshots)
     scale = found.grader.rating_scale
     values = read_rating(scale, given.said, n_answers=len(found.job_ids))
     if len(given.comment) > MAX_COMMENT:
@@ -191,16 +191,16 @@ def _follow(tx: Connection, touched: Mapping[int, int]) -> None:
     """Grades and outcomes of the items, then what is concluded of their bake-offs."""
     for bakeoff_id in sorted(set(touched.values())):
         item_ids = sorted(item for item, owner in touched.items() if owner == bakeoff_id)
-        conclude_again(tx, bakeoff_id, conclude.regrade(tx, item_ids))
+        conclude_again(tx, bakeoff_id, reviewed.regrade(tx, item_ids))
 
 
-def _rated(found: conclude.Reviewed, rating: Any, n_pending: int) -> Rated:
-    agreement = found.standing.agreement
+def _rated(found: reviewed.Reviewed, rating: Any, n_pending: int) -> Rated:
+    agreement = found.decision.agreement
     return Rated(
         found.item.token,
         found.item.bakeoff_id,
         rating,
-        found.standing.state,
+        found.decision.state,
         _reason(found),
         None if agreement is None else round(agreement, 4),
         found.item.rated,
@@ -208,7 +208,7 @@ def _rated(found: conclude.Reviewed, rating: Any, n_pending: int) -> Rated:
     )
 
 
-def _reason(found: conclude.Reviewed) -> str:
-    if found.standing.state != "decided" or len(found.job_ids) > 1:
-        return found.standing.reason
+def _reason(found: reviewed.Reviewed) -> str:
+    if found.decision.state != "decided" or len(found.job_ids) > 1:
+        return found.decision.reason
     return found.grades()[0][1].reason

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalq.bakeoff.conclude import find_stale
 from evalq.bakeoff.fsck import repairs
 from evalq.bakeoff.holdout import log
+from evalq.bakeoff.reviewed import find_stale
 from evalq.results import Agreement
 from evalq.store import fsck
 from evalq.store.database import Database

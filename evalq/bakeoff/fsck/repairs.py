@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalq.bakeoff import conclude as reviewed
+from evalq.bakeoff import reviewed
 from evalq.bakeoff.conclude import conclude, conclude_again, conclude_paused
 from evalq.store import bakeoffs, calls, fsck, jobs, outcomes
 from evalq.store.database import Connection, Database, transactional
