@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evalq.definitions.yaml_text import plain_value
 from evalq.errors import InputError, Problem
-from evalq.formats.agentv.skill_evals import NO_SKILL, Document, EvalCase, Transpilation, safe_name
+from evalq.formats.agentv.skill_evals import NO_SKILL, SkillEval, SkillEvals, Transpilation, safe_name
 from evalq.formats.document import load_document
 
 WHITE_SPACE = (
@@ -260,7 +260,7 @@ def transpile_as_agentv(document: Any, source: str) -> Transpilation:
     if not isinstance(tests, list):
         raise InputError(f"Invalid EVAL.yaml: missing 'tests' array in '{source}'")
     suite_lines = _lines(_assertions(document))
-    cases: dict[str, list[EvalCase]] = {}
+    cases: dict[str, list[SkillEval]] = {}
     for index, test in enumerate(tests, start=1):
         for skill, case in _placed(test, index, suite_lines):
             cases.setdefault(skill, []).append(case)
@@ -281,7 +281,7 @@ def _lines(assertions: Iterable[Any]) -> list[str]:
     return [line for entry in spoken for line in wording(entry)]
 
 
-def _placed(test: Any, index: int, suite_lines: list[str]) -> Iterable[tuple[str, EvalCase]]:
+def _placed(test: Any, index: int, suite_lines: list[str]) -> Iterable[tuple[str, SkillEval]]:
     """The test's entry once for each of its triggers, even two of one skill; else once for no skill."""
     assertions = _assertions(test)
     case = _case(test, index, (*_criteria(test), *_lines(assertions), *suite_lines))
@@ -294,10 +294,10 @@ def _placed(test: Any, index: int, suite_lines: list[str]) -> Iterable[tuple[str
         yield skill if isinstance(skill, str) else NO_SKILL, replace(case, should_trigger=wanted)
 
 
-def _case(test: Any, index: int, assertions: tuple[str, ...]) -> EvalCase:
+def _case(test: Any, index: int, assertions: tuple[str, ...]) -> SkillEval:
     prompt, files = _asked(test)
     expected = _expected(property_of(test, "expected_output"))
-    return EvalCase(index, prompt, assertions, expected, tuple(files))
+    return SkillEval(index, prompt, assertions, expected, tuple(files))
 
 
 def _criteria(test: Any) -> Iterable[str]:
@@ -343,7 +343,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _without_strays(cases: dict[str, list[EvalCase]]) -> dict[str, list[EvalCase]]:
+def _without_strays(cases: dict[str, list[SkillEval]]) -> dict[str, list[SkillEval]]:
     """Tests of no skill behind those of the largest skill, unless there is none, or its name is empty."""
     named = [skill for skill in cases if skill != NO_SKILL]
     dominant = max(named, key=lambda skill: len(cases[skill]), default="")
@@ -353,11 +353,11 @@ def _without_strays(cases: dict[str, list[EvalCase]]) -> dict[str, list[EvalCase
     return {skill: joined.get(skill, cases[skill]) for skill in named}
 
 
-def _documents(cases: dict[str, list[EvalCase]]) -> dict[str, Document]:
+def _documents(cases: dict[str, list[SkillEval]]) -> dict[str, SkillEvals]:
     """One skill's file is evals.json; of several that come out under one name the last stays."""
     is_alone = len(cases) == 1
     return {
-        "evals.json" if is_alone else f"{safe_name(skill)}.evals.json": Document(
+        "evals.json" if is_alone else f"{safe_name(skill)}.evals.json": SkillEvals(
             skill, tuple(found), keys=KEYS
         )
         for skill, found in cases.items()
@@ -374,7 +374,7 @@ def _deprecated(document: Any, tests: list[Any]) -> Iterable[Problem]:
             yield Problem(f"Test '{as_text(name)}': 'assert' is deprecated. Use 'assertions' instead.")
 
 
-def _overwritten(cases: Iterable[str], documents: dict[str, Document]) -> Iterable[Problem]:
+def _overwritten(cases: Iterable[str], documents: dict[str, SkillEvals]) -> Iterable[Problem]:
     """The one thing agentv is silent about and we are not: a file of its own that it writes over."""
     kept = {document.skill_name for document in documents.values()}
     for skill in cases:

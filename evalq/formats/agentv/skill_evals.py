@@ -1,10 +1,9 @@
-"""The documents a transpilation ends in: evals.json for each skill, or the bare list run_eval.py takes."""
+"""The files a transpilation writes: an evals.json for each skill, or the bare list that run_eval.py takes."""
 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(frozen=True)
-class EvalCase:
-    """One entry of evals.json, and the line its test begins on; what is None is left out."""
+class SkillEval:
+    """One entry of evals.json, and the line its test begins on; fields that are None are left out."""
 
     id: int | float
     prompt: str
@@ -32,7 +31,7 @@ class EvalCase:
     line: int = 0
 
     def content(self, keys: Iterable[str] = KEYS) -> dict[str, Any]:
-        """The entry with its keys in this order."""
+        """Return the entry with its keys in this order."""
         written = {
             "id": self.id,
             "prompt": self.prompt,
@@ -45,81 +44,76 @@ class EvalCase:
 
 
 @dataclass(frozen=True)
-class Document:
+class SkillEvals:
     """The evals.json of one skill."""
 
     skill_name: str
-    evals: tuple[EvalCase, ...]
+    evals: tuple[SkillEval, ...]
     runs_per_query: int | None = None
     trigger_threshold: float | None = None
     keys: tuple[str, ...] = KEYS
 
     def content(self) -> dict[str, Any]:
-        """The document as it is written."""
-        settings = {"runs_per_query": self.runs_per_query, "trigger_threshold": self.trigger_threshold}
-        return {
-            "skill_name": self.skill_name,
-            **{name: value for name, value in settings.items() if value is not None},
-            "evals": [case.content(self.keys) for case in self.evals],
-        }
+        """Return the document as it is written."""
+        content: dict[str, Any] = {"skill_name": self.skill_name}
+        if self.runs_per_query is not None:
+            content["runs_per_query"] = self.runs_per_query
+        if self.trigger_threshold is not None:
+            content["trigger_threshold"] = self.trigger_threshold
+        content["evals"] = [one.content(self.keys) for one in self.evals]
+        return content
 
 
 @dataclass(frozen=True)
 class Transpilation:
-    """The documents by the names of their files, and what the reader should know about them."""
+    """The documents by file name, and warnings about them."""
 
-    documents: dict[str, Document]
+    documents: dict[str, SkillEvals]
     warnings: tuple[Problem, ...] = ()
 
 
 def safe_name(skill: str) -> str:
-    """The skill's name as part of a file's: letters, digits, '_' and '-' stay."""
+    """Replace everything but letters, digits, '_' and '-' in a skill's name, for use in a file name."""
     return _UNSAFE.sub("_", skill)
 
 
 def json_document(content: Any) -> str:
-    """JSON as it is written to a file: two spaces, letters of every language, a final newline."""
+    """Format JSON for a file: indented by two spaces, not escaped to ASCII, with a final newline."""
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def run_eval_list(document: Document) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """The queries of one skill for run_eval.py, each once, and what was left out or overruled.
+def run_eval_list(document: SkillEvals) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """Build the list of queries that run_eval.py takes, and warnings about left-out or overruled ones.
 
-    Entries without should_trigger have no place in it. Where the same query is written twice the later
-    one counts: run_eval.py would add their runs together under one of the two answers.
+    Entries without should_trigger are left out. Of a repeated query only the last counts: run_eval.py would
+    add up the runs of both under one of the two answers.
     """
-    queries: dict[str, EvalCase] = {}
-    problems = []
-    for case in document.evals:
-        if case.should_trigger is None:
+    queries: dict[str, SkillEval] = {}
+    problems: list[Problem] = []
+    for one in document.evals:
+        if one.should_trigger is None:
             continue
-        if not case.prompt.strip():
-            problems.append(Problem("an empty prompt is no query: left out", "", case.file, case.line))
+        if not one.prompt.strip():
+            problems.append(Problem("an empty prompt is no query: left out", "", one.file, one.line))
             continue
-        first = queries.get(case.prompt)
-        if first is not None and first.should_trigger != case.should_trigger:
-            problems.append(_overruled(first, case))
-        queries[case.prompt] = case
-    return [
-        {"query": query, "should_trigger": case.should_trigger} for query, case in queries.items()
-    ], problems
-
-
-def _overruled(first: EvalCase, case: EvalCase) -> Problem:
-    message = f"the query of line {first.line} again with another should_trigger: this one counts"
-    return Problem(message, "word the two queries differently", case.file, case.line)
+        first = queries.get(one.prompt)
+        if first is not None and first.should_trigger != one.should_trigger:
+            message = f"the query of line {first.line} again with another should_trigger: this one counts"
+            problems.append(Problem(message, "word the two queries differently", one.file, one.line))
+        queries[one.prompt] = one
+    entries = [{"query": query, "should_trigger": one.should_trigger} for query, one in queries.items()]
+    return entries, problems
 
 
 def write_together(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write each text under its name in the folder, replacing what is there; make the folder if need be."""
-    with _problems_told(folder):
+    """Write each text under its name in the folder, replacing existing files; create the folder if needed."""
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         targets = [folder / name for name in texts]
         for target in targets:
             if target.is_dir():
-                raise InputError(
-                    Problem("is a folder", "remove it, or choose another -d", display_path(target))
-                )
+                remedy = "remove it, or choose another -d"
+                raise InputError(Problem("is a folder", remedy, display_path(target)))
         drafts = [folder / f".{name}.{os.getpid()}.draft" for name in texts]
         try:
             for draft, text in zip(drafts, texts.values(), strict=True):
@@ -129,13 +123,7 @@ def write_together(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         finally:
             for draft in drafts:
                 draft.unlink(missing_ok=True)
-    return targets
-
-
-@contextmanager
-def _problems_told(folder: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as exc:
         message = f"cannot be written: {exc.strerror}"
         raise InputError(Problem(message, "choose another folder with -d", display_path(folder))) from None
+    return targets

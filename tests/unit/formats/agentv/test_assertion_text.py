@@ -6,19 +6,19 @@ import pytest
 
 from evalq.definitions.located import Located
 from evalq.errors import InputError
-from evalq.formats.agentv.assertion_text import WORDINGS, worded
+from evalq.formats.agentv.assertion_text import TEMPLATES, describe_assertion
 from evalq.formats.agentv.sections import TYPES, read_assertion
 from evalq.formats.document import root
 
 
 def lines(written: Any) -> list[str]:
-    said, problems = worded(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
+    said, problems = describe_assertion(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
     assert problems == []
     return said
 
 
 def warned(written: Any) -> tuple[list[str], str]:
-    said, (problem,) = worded(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
+    said, (problem,) = describe_assertion(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
     return said, str(problem)
 
 
@@ -237,4 +237,4 @@ def test_what_cannot_be_a_check_is_refused_with_its_line(written: Any, message: 
 
 
 def test_every_type_has_words() -> None:
-    assert set(WORDINGS) == TYPES - {"include"}
+    assert set(TEMPLATES) == TYPES - {"include"}
