@@ -141,6 +141,41 @@ class Node:
             self.refuse(f"{self.name} is neither true nor false", "write true or false, without quotes")
         return self.value
 
+    def get_value(self, *names: str) -> Any:
+        """Return the value of the first of these keys that has one, else None."""
+        found = self.get(*names)
+        return found.value if found else None
+
+    def get_text(self, *names: str) -> str | None:
+        """Return the same value as text, whatever its type."""
+        found = self.get(*names)
+        return text_of(found.value) if found else None
+
+    def get_items(self, *names: str) -> list["Node"]:
+        """Return the same value as a list; an empty one if there is none."""
+        found = self.get(*names)
+        return found.items() if found else []
+
+    def get_mapping(self, *names: str) -> dict[str, Any]:
+        """Return the same value as a mapping; an empty one if there is none."""
+        found = self.get(*names)
+        return found.mapping() if found else {}
+
+    def get_number(self, *names: str) -> float | None:
+        """Return the same value as a number that is not negative."""
+        found = self.get(*names)
+        return found.number() if found else None
+
+    def get_count(self, *names: str) -> int | None:
+        """Return the same value as a whole number of at least 1."""
+        found = self.get(*names)
+        return found.count() if found else None
+
+    def get_flag(self, *names: str) -> bool | None:
+        """Return the same value as true or false."""
+        found = self.get(*names)
+        return found.flag() if found else None
+
     def problem(self, message: str, remedy: str = "") -> Problem:
         """Return a problem on this line."""
         return Problem(message, remedy, self.file, self.line)

@@ -1,4 +1,4 @@
-"""Regular expressions of JavaScript in the syntax of Python's re, meaning the same."""
+"""Translates regular expressions from JavaScript to Python's re, keeping their meaning."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ _FLAGS: dict[str, str | None] = {
     "i": "ignorecase",
     "m": "multiline",
     "s": "dotall",
-    "d": None,  # where groups begin, which nobody asks here
+    "d": None,  # positions of groups, which are not used here
     "g": None,  # a search finds the first match either way
     "u": None,
     "y": None,  # handled by the pattern
@@ -26,19 +26,20 @@ _MODIFIERS = re.compile(r"\(\?(?:[ims]+(?:-[ims]+)?|-[ims]+):")
 
 
 def to_python(pattern: str, flags: str = "") -> tuple[str, list[str]]:
-    """The pattern and the names of its flags; ValueError, with a remedy, for what has no counterpart."""
+    """Return the pattern and the names of its flags; raise ValueError with a remedy if it has none."""
     unknown = [flag for flag in flags if flag not in _FLAGS]
     if unknown:
         raise ValueError(f"flag {unknown[0]!r} has no counterpart; leave it out")
     translated = _Translation(pattern, has_dotall="s" in flags, has_multiline="m" in flags).result()
     if "y" in flags:
         translated = rf"\A(?:{translated})"
-    return translated, [name for flag in dict.fromkeys(flags) if (name := _FLAGS[flag])]
+    names = [_FLAGS[flag] for flag in dict.fromkeys(flags)]
+    return translated, [name for name in names if name]
 
 
 @dataclass
 class _Translation:
-    """One pass over a pattern."""
+    """Translates a pattern in one pass."""
 
     pattern: str
     has_dotall: bool
@@ -72,7 +73,7 @@ class _Translation:
         return text
 
     def _repeat(self) -> str:
-        """A repeat and the `?` that makes it lazy; a brace that counts nothing is text."""
+        """Translate a repeat and the `?` that makes it lazy; a brace without a count is text."""
         found = _REPEAT.match(self.pattern, self.at)
         if found is None:
             return self._take(1, r"\{")
@@ -85,9 +86,9 @@ class _Translation:
         return self._take(len(text), text)
 
     def _group(self) -> str:
-        opening = next((known for known in _GROUPS if self.pattern.startswith(known, self.at)), None)
-        if opening:
-            return self._take(len(opening), opening)
+        for opening in _GROUPS:
+            if self.pattern.startswith(opening, self.at):
+                return self._take(len(opening), opening)
         modified = _MODIFIERS.match(self.pattern, self.at)
         if modified:
             return self._take(len(modified[0]), modified[0])
@@ -116,7 +117,7 @@ class _Translation:
         return self._take(2 + len(name[0]), f"(?P={name[1]})") if name else self._take(2, "k")
 
     def _escaped_character(self, letter: str) -> str:
-        """What means one character, or a set that both languages have, inside a set or out of it."""
+        """Translate an escape that means the same inside a set and outside."""
         hexadecimal = _HEX.get(letter)
         found = hexadecimal.match(self.pattern, self.at + 1) if hexadecimal else None
         if found:
@@ -130,7 +131,7 @@ class _Translation:
             return self._take(3, f"\\x{ord(self.pattern[self.at + 2]) % 32:02x}")
         if letter in _KEPT_ESCAPES or letter.isdecimal() or not letter.isalnum():
             return self._take(2, f"\\{letter}")
-        return self._take(2, letter)  # an escape without meaning is the letter itself
+        return self._take(2, letter)  # an unknown escape is the letter itself
 
     def _set(self) -> str:
         negated = self.pattern.startswith("[^", self.at)
@@ -154,15 +155,13 @@ class _Translation:
             if letter in "DWsS" and letter:
                 return self._take(2, f"\\{letter}") + self._plain_dash()
             return self._escaped_character(letter) if letter else self._take(1, r"\\")
-        # Doubled, or opening a set inside a set, these are on their way to a meaning of their own in Python.
-        return self._take(1, f"\\{character}" if character in "[&|~" or self._is_dash() else character)
+        # Python reserves these, doubled or at the beginning of a nested set, for set operations.
+        is_reserved = character in "[&|~" or self.pattern.startswith("--", self.at)
+        return self._take(1, f"\\{character}" if is_reserved else character)
 
     def _plain_dash(self) -> str:
-        """A dash behind a set is itself: no range begins there."""
+        """Escape a dash after a set: no range begins there."""
         return self._take(1, r"\-") if self.pattern.startswith("-", self.at) else ""
-
-    def _is_dash(self) -> bool:
-        return self.pattern.startswith("--", self.at)
 
 
 def _character(code: str) -> str:

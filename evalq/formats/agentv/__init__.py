@@ -1,1 +1,1 @@
-"""From agentv's EVAL.yaml to the evals.json of skill-creator: reading, wording, grouping by skill."""
+"""agentv: EVAL.yaml as a task and an evalset (read, load, graders), or as evals.json (transpile)."""

@@ -1,6 +1,6 @@
 """Describes the assertions of an EVAL.yaml in plain sentences, with one template for each type."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from evalq.errors import InputError, Problem
@@ -51,7 +51,7 @@ def describe_assertion(assertion: Assertion) -> tuple[list[str], list[Problem]]:
 
 def _describe_unknown(assertion: Assertion) -> list[str]:
     """Use the criteria, the prompt or the name: the first field that a reader can make sense of."""
-    text = _first_text(assertion.fields, _FALLBACK_KEYS)
+    text = assertion.first_text(*_FALLBACK_KEYS)
     if text:
         return [text]
     if not assertion.written:
@@ -68,12 +68,12 @@ def _negate(lines: list[str]) -> list[str]:
 
 
 def _describe_value(template: str) -> Describe:
-    return lambda assertion: [template.format(text_of(_require_value(assertion)))]
+    return lambda assertion: [template.format(text_of(assertion.require_value()))]
 
 
 def _describe_values(template: str) -> Describe:
     def describe(assertion: Assertion) -> list[str]:
-        value = _require_value(assertion)
+        value = assertion.require_value()
         values = value if isinstance(value, list) else [value]
         return [template.format(", ".join(f"'{text_of(one)}'" for one in values))]
 
@@ -100,7 +100,7 @@ def _describe_composite(_: Assertion) -> list[str]:
 
 def _describe_regex(assertion: Assertion) -> list[str]:
     flags = assertion.fields.get("flags")
-    text = f"Output matches regex: {text_of(_require_value(assertion))}"
+    text = f"Output matches regex: {text_of(assertion.require_value())}"
     return [f"{text} (flags: {text_of(flags)})" if flags else text]
 
 
@@ -154,10 +154,10 @@ def _to_score(value: Any) -> float:
 def _describe_llm_grader(assertion: Assertion) -> list[str]:
     """Describe each rubric on its own line, else the prompt; an llm-judge is its prompt first."""
     fields = assertion.fields
-    prompt = _first_text(fields, ("prompt", "value", "criteria"))
+    prompt = assertion.first_text("prompt", "value", "criteria")
     if prompt and assertion.written.replace("_", "-") == "llm-judge":
         return [prompt]
-    lines = _describe_items(_first_list(fields, ("rubrics", "value", "criteria")))
+    lines = _describe_items(assertion.first_list("rubrics", "value", "criteria"))
     if lines:
         return lines
     if prompt:
@@ -171,7 +171,7 @@ def _describe_code_grader(assertion: Assertion) -> list[str]:
     fields = assertion.fields
     command = fields.get("command") or fields.get("script")
     subject = assertion.name or (_join_command(command) if command else "") or "Code judge assertion"
-    description = _first_text(fields, ("description",))
+    description = assertion.first_text("description")
     return [f"{subject}: {description}" if description else subject]
 
 
@@ -201,29 +201,6 @@ def _describe_skill_trigger(assertion: Assertion) -> list[str]:
     trigger = read_trigger(assertion)
     skill = f"the skill '{trigger.skill}'" if trigger.skill else "the skill"
     return [f"Agent uses {skill}" if trigger.should_trigger else f"Agent does not use {skill}"]
-
-
-def _require_value(assertion: Assertion) -> Any:
-    value = assertion.fields.get("value")
-    if value is None:
-        raise InputError(assertion.problem(f"{assertion.written} without a value", "add value:"))
-    return value
-
-
-def _first_text(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, str) and value.strip():
-            return value
-    return None
-
-
-def _first_list(fields: Mapping[str, Any], keys: Iterable[str]) -> list[Any]:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, list) and value:
-            return value
-    return []
 
 
 def _list_parts(entries: Any, key: str) -> list[str]:

@@ -8,7 +8,6 @@ from evalq.definitions.definition import ABSENT
 from evalq.definitions.graders import GraderConfig
 from evalq.definitions.json_queries import value_at
 from evalq.definitions.loaded import TriggerMode
-from evalq.errors import InputError
 from evalq.formats.agentv.eval_yaml import Assertion, read_trigger
 from evalq.formats.build import as_name, build_grader
 from evalq.formats.document import text_of
@@ -110,7 +109,7 @@ def passing_score(assertion: Assertion) -> float:
 def _build_text(kind: str) -> BuildGraders:
     def build(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
         del context
-        text = _require_text(_require_value(assertion))
+        text = _require_text(assertion.require_value())
         if not text:
             raise ValueError("an empty text is in every answer; say what to look for")
         return [GraderFields({"type": kind, "value": text})]
@@ -121,7 +120,7 @@ def _build_text(kind: str) -> BuildGraders:
 def _build_texts(kind: str) -> BuildGraders:
     def build(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
         del context
-        value = _require_value(assertion)
+        value = assertion.require_value()
         values = value if isinstance(value, list) else [value]
         texts = [_require_text(one) for one in values]
         return [GraderFields({"type": kind, "values": texts})]
@@ -131,7 +130,7 @@ def _build_texts(kind: str) -> BuildGraders:
 
 def _build_equals(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
     del context
-    value = _require_value(assertion)
+    value = assertion.require_value()
     if isinstance(value, dict | list):
         return [GraderFields({"type": "structural_match", "value": value, "strict": True})]
     return [GraderFields({"type": "equals", "value": _require_text(value)})]
@@ -140,7 +139,7 @@ def _build_equals(assertion: Assertion, context: AssertionContext) -> list[Grade
 def _build_regex(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
     del context
     flags = assertion.fields.get("flags") or ""
-    pattern, names = to_python(_require_text(_require_value(assertion)), _require_text(flags))
+    pattern, names = to_python(_require_text(assertion.require_value()), _require_text(flags))
     return [GraderFields({"type": "regex", "pattern": pattern, "flags": names or None})]
 
 
@@ -262,13 +261,6 @@ def _build_skill_triggered(assertion: Assertion, context: AssertionContext) -> l
         "should_trigger": trigger.should_trigger,
     }
     return [GraderFields(fields, negate=False)]
-
-
-def _require_value(assertion: Assertion) -> Any:
-    value = assertion.fields.get("value")
-    if value is None:
-        raise InputError(assertion.problem(f"{assertion.written} without a value", "add value:"))
-    return value
 
 
 def _require_text(value: Any) -> str:

@@ -57,6 +57,29 @@ class Assertion:
     file: str = ""
     line: int = 0
 
+    def require_value(self) -> Any:
+        """Return its `value`; raise InputError if it has none."""
+        value = self.fields.get("value")
+        if value is None:
+            raise InputError(self.problem(f"{self.written} without a value", "add value:"))
+        return value
+
+    def first_text(self, *keys: str) -> str:
+        """Return the first of these fields that is a text and not blank; "" if none is."""
+        for key in keys:
+            value = self.fields.get(key)
+            if isinstance(value, str) and value.strip():
+                return value
+        return ""
+
+    def first_list(self, *keys: str) -> list[Any]:
+        """Return the first of these fields that is a list and not empty; an empty one if none is."""
+        for key in keys:
+            value = self.fields.get(key)
+            if isinstance(value, list) and value:
+                return value
+        return []
+
     def problem(self, message: str, remedy: str = "") -> Problem:
         """Return a problem on its line."""
         return Problem(message, remedy, self.file, self.line)

@@ -147,8 +147,8 @@ def _build_llm_grader(assertion: Assertion, context: AssertionContext) -> list[G
     """Grade by the assertion's rubrics, else by its prompt, else by the test's criteria."""
     _warn_of_unused(assertion, context)
     fields = assertion.fields
-    rubrics = _first_list(fields, ("rubrics", "value", "criteria"))
-    prompt = _first_text(fields, ("prompt", "value", "criteria"))
+    rubrics = assertion.first_list("rubrics", "value", "criteria")
+    prompt = assertion.first_text("prompt", "value", "criteria")
     is_prompt_first = assertion.written.replace("_", "-") == "llm-judge" and prompt
     if rubrics and not is_prompt_first:
         return _build_items(rubrics, assertion)
@@ -170,22 +170,6 @@ def _warn_of_unused(assertion: Assertion, context: AssertionContext) -> None:
             context.warn(assertion, f"its {key} is not taken over: the bake-off's grader marks it", remedy)
     if assertion.fields.get("max_steps") or assertion.fields.get("config"):
         context.warn(assertion, "is asked once, without tools: max_steps and config are left out")
-
-
-def _first_list(fields: Mapping[str, Any], keys: Iterable[str]) -> list[Any]:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, list) and value:
-            return value
-    return []
-
-
-def _first_text(fields: Mapping[str, Any], keys: Iterable[str]) -> str:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, str) and value.strip():
-            return value
-    return ""
 
 
 def _build_score(rubric: str, threshold: float, temperature: Any = None) -> GraderFields:

@@ -51,14 +51,14 @@ def read_eval_document(located: Located, path: Path) -> EvalFile:
         assertions=suite.assertions,
         execution=suite.execution,
         tags=_read_tags(document),
-        requires=_get_mapping(document, "requires"),
-        metadata=_get_mapping(document, "metadata"),
-        preprocessors=tuple(_get_list(document, "preprocessors")),
-        workspace=_get_value(document, "workspace"),
+        requires=document.get_mapping("requires"),
+        metadata=document.get_mapping("metadata"),
+        preprocessors=tuple(item.value for item in document.get_items("preprocessors")),
+        workspace=document.get_value("workspace"),
         runs_per_query=_read_runs_per_query(document),
         trigger_threshold=_read_trigger_threshold(document),
         fields=document.value if isinstance(document.value, dict) else {},
-        **{name: _get_text(document, name) for name in _SUITE_TEXTS},
+        **{name: document.get_text(name) for name in _SUITE_TEXTS},
     )
 
 
@@ -99,11 +99,10 @@ class _Suite:
         own = test.get(*_INPUT_KEYS)
         if own is not None:
             return own
-        prompts = self.document.get("prompts")
-        if prompts and prompts.items():
-            first = prompts.items()[0]
-            if isinstance(first.value, str):
-                return Node(first.located, first.loc, self.filler.fill_template(first.value, variables))
+        prompts = self.document.get_items("prompts")
+        if prompts and isinstance(prompts[0].value, str):
+            first = prompts[0]
+            return Node(first.located, first.loc, self.filler.fill_template(first.value, variables))
         written = test.get("vars")
         return written.get("input") if written else None
 
@@ -229,11 +228,10 @@ def _check_file(node: Node, found: Path, folder: Path) -> None:
 def _read_test(written: Node, index: int, suite: _Suite) -> EvalTest:
     if not isinstance(written.value, dict):
         written.refuse("a test that is not a mapping", "write it as 'id: …', 'input: …' lines")
-    variables = _get_mapping(written, "vars")
+    variables = written.get_mapping("vars")
     node = suite.fill(written, variables)
     execution = read_execution(node)
     inherits = not execution.skip_defaults
-    window_size = node.get("window_size")
     return EvalTest(
         index=index,
         id=_read_id(node),
@@ -241,26 +239,26 @@ def _read_test(written: Node, index: int, suite: _Suite) -> EvalTest:
         messages=read_messages(suite.input_for(node, variables)),
         suite_messages=suite.messages_for(variables) if inherits else (),
         input_files=_read_input_files(node) or (suite.input_files if inherits else ()),
-        expected_output=_get_value(node, *_EXPECTED_KEYS),
+        expected_output=node.get_value(*_EXPECTED_KEYS),
         expected_messages=read_messages(node.get(*_EXPECTED_KEYS), "assistant"),
         assertions=read_assertions(node),
         suite_assertions=suite.assertions_for(variables) if inherits else (),
         execution=execution,
         turns=_read_turns(node),
-        window_size=window_size.count() if window_size else None,
+        window_size=node.get_count("window_size"),
         vars=variables,
-        metadata=_get_mapping(node, "metadata"),
-        workspace=_get_value(node, "workspace"),
-        depends_on=tuple(text_of(test_id) for test_id in _get_list(node, "depends_on")),
+        metadata=node.get_mapping("metadata"),
+        workspace=node.get_value("workspace"),
+        depends_on=tuple(text_of(item.value) for item in node.get_items("depends_on")),
         fields=written.value,
         file=node.file,
         line=node.line,
-        **{name: _get_text(node, name) for name in _TEST_TEXTS},
+        **{name: node.get_text(name) for name in _TEST_TEXTS},
     )
 
 
 def _read_id(node: Node) -> str | int | float | None:
-    value = _get_value(node, "id")
+    value = node.get_value("id")
     if value is None or isinstance(value, str | int | float):
         return value
     return text_of(value)
@@ -277,33 +275,29 @@ def _read_criteria(node: Node) -> tuple[str, ...]:
 
 
 def _read_turns(node: Node) -> tuple[EvalTurn, ...]:
-    turns = node.get("turns")
-    if turns is None:
-        return ()
     return tuple(
         EvalTurn(
             messages=read_messages(turn.get(*_INPUT_KEYS)),
-            expected_output=_get_value(turn, *_EXPECTED_KEYS),
+            expected_output=turn.get_value(*_EXPECTED_KEYS),
             expected_messages=read_messages(turn.get(*_EXPECTED_KEYS), "assistant"),
             assertions=read_assertions(turn),
         )
-        for turn in turns.items()
+        for turn in node.get_items("turns")
     )
 
 
 def _read_input_files(node: Node) -> tuple[str, ...]:
-    files = node.get("input_files")
-    return files.texts() if files else ()
+    return tuple(item.text() for item in node.get_items("input_files"))
 
 
 def _read_tags(document: Node) -> tuple[str, ...]:
     """Read a list of tags, or one tag, or tags with values: `team: billing`."""
-    tags = _get_value(document, "tags")
+    tags = document.get_value("tags")
     if isinstance(tags, dict):
         return tuple(f"{name}: {text_of(value)}" for name, value in tags.items())
     if isinstance(tags, str):
         return (tags,)
-    return tuple(text_of(tag) for tag in _get_list(document, "tags"))
+    return tuple(text_of(item.value) for item in document.get_items("tags"))
 
 
 def _read_runs_per_query(document: Node) -> int | None:
@@ -323,23 +317,3 @@ def _find_run_setting(document: Node, name: str) -> Node | None:
         if found is not None:
             return found
     return None
-
-
-def _get_value(node: Node, *names: str) -> Any:
-    found = node.get(*names)
-    return found.value if found else None
-
-
-def _get_text(node: Node, name: str) -> str | None:
-    found = node.get(name)
-    return text_of(found.value) if found else None
-
-
-def _get_mapping(node: Node, name: str) -> dict[str, Any]:
-    found = node.get(name)
-    return found.mapping() if found else {}
-
-
-def _get_list(node: Node, name: str) -> list[Any]:
-    found = node.get(name)
-    return [item.value for item in found.items()] if found else []

@@ -84,18 +84,17 @@ def read_assertion(node: Node) -> Assertion:
     fields = node.mapping()
     written = _read_type(node)
     kind, is_negated = normalise_type(written)
-    members = node.get(*ASSERTION_KEYS) if kind == "composite" else None
-    name = node.get("name", "metric")
+    members = node.get_items(*ASSERTION_KEYS) if kind == "composite" else []
     return Assertion(
         type=kind,
         written=written,
         fields=fields,
-        members=tuple(read_assertion(item) for item in members.items()) if members else (),
-        name=text_of(name.value) if name else None,
-        weight=_get_number(node, "weight"),
+        members=tuple(read_assertion(member) for member in members),
+        name=node.get_text("name", "metric"),
+        weight=node.get_number("weight"),
         required=_read_required(node),
-        min_score=_get_number(node, "min_score"),
-        negate=is_negated != bool(_get_flag(node, "negate")),
+        min_score=node.get_number("min_score"),
+        negate=is_negated != bool(node.get_flag("negate")),
         file=node.file,
         line=node.line,
     )
@@ -137,17 +136,17 @@ def read_execution(owner: Node) -> Execution:
     """Read the execution block of a suite or a test; some of its keys may also be beside it."""
     block = owner.get("execution") or Node(owner.located, owner.loc, {})
     fields = block.mapping()
-    workers = block.get("workers")
+    targets = block.get_items("targets") or owner.get_items("targets")
     threshold = block.get("threshold") or owner.get("threshold")
     return Execution(
         target=_read_target(block) or _read_target(owner),
-        targets=_read_targets(block) or _read_targets(owner),
-        workers=workers.count() if workers else None,
-        skip_defaults=bool(_get_flag(block, "skip_defaults", "skipDefaults")),
-        cache=_get_flag(block, "cache"),
+        targets=tuple(item.value for item in targets),
+        workers=block.get_count("workers"),
+        skip_defaults=bool(block.get_flag("skip_defaults", "skipDefaults")),
+        cache=block.get_flag("cache"),
         trials=_read_trials(block) or _read_trials(owner),
-        budget_usd=_get_number(block, "budget_usd", "budgetUsd"),
-        fail_on_error=_get_flag(block, "fail_on_error", "failOnError"),
+        budget_usd=block.get_number("budget_usd", "budgetUsd"),
+        fail_on_error=block.get_flag("fail_on_error", "failOnError"),
         threshold=threshold.share() if threshold else None,
         fields=fields,
     )
@@ -157,11 +156,6 @@ def _read_target(place: Node) -> str | None:
     """Read the one target; one written as a mapping is left to `targets`."""
     target = place.get("target")
     return target.value if target and isinstance(target.value, str) else None
-
-
-def _read_targets(place: Node) -> tuple[Any, ...]:
-    targets = place.get("targets")
-    return tuple(item.value for item in targets.items()) if targets else ()
 
 
 def _read_trials(place: Node) -> Trials | None:
@@ -176,7 +170,7 @@ def _read_trials(place: Node) -> Trials | None:
     return Trials(
         count.count(),
         strategy.text() if strategy else None,
-        _get_number(block, "cost_limit_usd", "costLimitUsd"),
+        block.get_number("cost_limit_usd", "costLimitUsd"),
     )
 
 
@@ -231,13 +225,3 @@ def _read_block(node: Node) -> Block:
     if kind is None or value is None:
         node.refuse("a block without a type or a value", "write type: text or type: file, and value:")
     return Block(kind.text(), text_of(value.value))
-
-
-def _get_number(node: Node, *names: str) -> float | None:
-    found = node.get(*names)
-    return found.number() if found else None
-
-
-def _get_flag(node: Node, *names: str) -> bool | None:
-    found = node.get(*names)
-    return found.flag() if found else None

@@ -1,1 +1,1 @@
-"""Evaluating and promoting eva prompts: the exam, its record, and the gates it opens."""
+"""eva: prompts in folders, loaded with their exams, evaluated, examined and promoted."""

@@ -1,1 +1,1 @@
-"""promptfoo configurations as tasks and evalsets."""
+"""promptfoo: configurations as tasks and evalsets."""

@@ -109,22 +109,20 @@ def _build_set(node: Node, share: float, context: CheckContext) -> list[GraderCo
     if node.get("threshold"):
         context.warn(node, "assert-set: a threshold of its own has no counterpart: left out")
         return []
-    listed = node.get("assert")
-    members = listed.items() if listed else []
+    members = node.get_items("assert")
     total = sum(_read_weight(member) for member in members) or 1.0
     return build_graders(members, context, share * _read_weight(node) / total)
 
 
 def _read_check(node: Node, kind: str, context: CheckContext) -> PromptfooCheck:
-    threshold, name = node.get("threshold"), node.get("metric")
     return PromptfooCheck(
         node=node,
         type=kind.removeprefix("not-"),
         value=_read_value(node, context),
-        threshold=threshold.number() if threshold else None,
+        threshold=node.get_number("threshold"),
         weight=_read_weight(node),
         negate=kind.startswith("not-"),
-        name=as_name(text_of(name.value)) if name else None,
+        name=as_name(node.get_text("metric")),
     )
 
 
@@ -138,8 +136,8 @@ def _read_value(node: Node, context: CheckContext) -> Any:
 
 
 def _read_weight(node: Node) -> float:
-    weight = node.get("weight")
-    return float(weight.number()) if weight else 1.0
+    weight = node.get_number("weight")
+    return 1.0 if weight is None else float(weight)
 
 
 def _shared_fields(check: PromptfooCheck, share: float, context: CheckContext) -> dict[str, Any]:

@@ -80,10 +80,10 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
 
 
 def _build_task(document: Node, path: Path) -> TaskConfig:
-    description = document.get("description")
+    description = document.get_value("description")
     return TaskConfig(
         name=task_name(path),
-        description=description.value if description and isinstance(description.value, str) else "",
+        description=description if isinstance(description, str) else "",
         system_prompt="",
         user_template="{prompt}",
         max_tokens=MAX_TOKENS,
@@ -144,8 +144,8 @@ def _build_case(
 
 def _read_samples(document: Node) -> int:
     options = document.get("evaluateOptions")
-    repeat = options.get("repeat") if options else None
-    return min(repeat.count(), MAX_SAMPLES) if repeat else 1
+    repeat = options.get_count("repeat") if options else None
+    return min(repeat or 1, MAX_SAMPLES)
 
 
 def _warn_of_unused(document: Node, warnings: ImportWarnings) -> None:

@@ -297,18 +297,17 @@ def _read_combinations(
 
 def _read_test(node: Node, defaults: Node | None, variables: Mapping[str, Any]) -> PromptfooTest:
     threshold = node.get("threshold") or (defaults.get("threshold") if defaults else None)
-    description, metadata = node.get("description"), node.get("metadata")
+    description = node.get_value("description")
     checks: list[Node] = []
     for owner in (node, defaults):
-        listed = owner.get("assert") if owner else None
-        checks += listed.items() if listed else []
+        checks += owner.get_items("assert") if owner else []
     return PromptfooTest(
         node=node,
-        description=description.value if description and isinstance(description.value, str) else "",
+        description=description if isinstance(description, str) else "",
         variables=variables,
         checks=tuple(checks),
         threshold=threshold.share() if threshold else None,
-        metadata=metadata.mapping() if metadata else {},
+        metadata=node.get_mapping("metadata"),
     )
 
 

@@ -1,1 +1,1 @@
-"""Triggering at scale: how often requests load a skill, how surely, and which of several they load."""
+"""Skills: the evals.json of a skill, and how often requests trigger it."""

@@ -66,13 +66,13 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     cases, lines = with_unique_ids(
         build_each(lambda one: (_build_cases(one, context), one.problem("")), evals), warnings
     )
-    samples = document.get("runs_per_query")
+    samples = document.get_count("runs_per_query") or 1
     _warn_of_unused(document, evals, warnings)
     return LoadedTask(
         _build_task(document, path, context.name),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), document.file, lines),
         warnings=warnings.texts,
-        samples=min(samples.count(), MAX_SAMPLES) if samples else 1,
+        samples=min(samples, MAX_SAMPLES),
     )
 
 
@@ -93,9 +93,9 @@ def _build_context(document: Node, path: Path, mode: TriggerMode) -> _SkillConte
     named = document.get("skill_name")
     name = named.text().strip() if named else _find_enclosing_skill(folder)
     descriptions: dict[str, str] = {}
-    description = document.get("description")
-    if description and isinstance(description.value, str):
-        descriptions[name] = description.value
+    description = document.get_value("description")
+    if isinstance(description, str):
+        descriptions[name] = description
     skills = SkillDescriptions(folder, warnings, descriptions)
     return _SkillContext(name, mode, skills, Attachments(roots, warnings), warnings)
 
@@ -145,8 +145,7 @@ def _build_cases(one: Node, context: _SkillContext) -> list[EvalCase]:
 
 
 def _build_case_id(one: Node) -> str:
-    written = one.get("id") or one.get("name")
-    text = text_of(written.value) if written else ""
+    text = one.get_text("id", "name")
     return short_id(text) if text else f"eval-{one.loc[-1]}"
 
 
@@ -170,8 +169,7 @@ def _build_graders(one: Node, context: _SkillContext) -> list[GraderConfig]:
     """Build a question for each claim; without any, compare with the expected answer."""
     graders: list[GraderConfig] = []
     for key in _CLAIM_KEYS:
-        listed = one.get(key)
-        for claim in listed.items() if listed else ():
+        for claim in one.get_items(key):
             text = _read_claim(claim, context)
             if text:
                 graders.append(build_grader({"type": "boolean", "rubric": plain_rubric(text)}))
@@ -192,16 +190,14 @@ def _read_claim(claim: Node, context: _SkillContext) -> str:
 
 
 def _read_expected(one: Node) -> str:
-    expected = one.get("expected_output")
-    text = text_of(expected.value) if expected else ""
+    text = one.get_text("expected_output") or ""
     return text if text.strip() else ""
 
 
 def _build_prompt(one: Node, query: str, context: _SkillContext) -> str:
     """Put the attached files before the query."""
     parts: list[str] = []
-    files = one.get("files")
-    for item in files.items() if files else ():
+    for item in one.get_items("files"):
         parts.append(context.attachments.block(item.text(), Place(item.file, item.line)))
     return "\n\n".join(part for part in (*parts, query) if part)
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.formats.agentv.compat import UNDEFINED, as_json, as_number, as_text, is_truthy, join, yaml_value
+from evalq.formats.agentv.javascript_values import (
+    UNDEFINED,
+    as_json,
+    as_number,
+    as_text,
+    is_truthy,
+    join,
+    yaml_value,
+)
 
 
 @pytest.mark.parametrize(
