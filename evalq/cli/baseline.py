@@ -1,23 +1,34 @@
 """The commands on baselines: capture, show, compare."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from evalq.cli import options
-from evalq.cli import suite as suite_options
 from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.cli.suite import (
+    SuiteOptions,
+    answer_options,
+    collect_suite_options,
+    list_next_commands,
+    load_suite_with_options,
+    run_plan,
+    watched_runner,
+)
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.formats.suite.baselines import BaselineRow, Baselines
     from evalq.formats.suite.capture import CapturedBaselines
+    from evalq.formats.suite.choice import LoadedSuite
     from evalq.formats.suite.outcomes import SuiteRun
+    from evalq.formats.suite.plan import SuiteRunOptions
     from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.baselines/1"
@@ -43,35 +54,32 @@ def baseline() -> None:
 
 @baseline.command("capture")
 @_FILE
-@suite_options.answer_options
+@answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option("--version", help="What the outputs are of: a version, a commit.")
 @options.max_cost
 @options.allow_unpriced
-@click.option("--json", "as_json", is_flag=True, help="What was captured, as JSON.")
+@options.as_json("The captured baselines, as JSON.")
 @options.display
+@collect_suite_options
+@options.collect_run_options
 @pass_context
-def capture(context: Context, /, path: Path, version: str | None, as_json: bool, **how: Any) -> int:
+def capture(context: Context, path: Path, wanted: SuiteOptions, version: str | None, run: RunOptions) -> int:
     """Run the regression evals of FILE once and keep their outputs as baselines.
 
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
-    folder. Exit code 3 says that some evals gave no output.
+    folder. Exit code 3: some evals gave no output.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import watched_runner
     from evalq.formats.suite.capture import capture as run_capture
     from evalq.formats.suite.plan import plan_capture
 
-    loaded, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
-    plan = plan_capture(loaded, run_options, settings=context.settings)
-    cap_usd = context.cap_usd(how["max_cost_usd"])
-    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
-    with (
-        context.open_session(fleet=True) as session,
-        watched_runner(context, session, cap_usd, how["display"]) as runner,
-    ):
+    loaded, how = _load_regressions(context, path, wanted, run)
+    plan = plan_capture(loaded, how, settings=context.settings)
+    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
+    with context.open_session(fleet=True) as session, watched_runner(context, session, run) as runner:
         found = run_capture(runner, plan, version=version, now=datetime.now(UTC))
-    _show_captured(found, as_json=as_json)
+    _show_captured(found, as_json=run.as_json)
     suggest(f"evalq baseline compare {path}")
     if found.rounds.is_capped:
         return 4
@@ -81,7 +89,7 @@ def capture(context: Context, /, path: Path, version: str | None, as_json: bool,
 @baseline.command("show")
 @_FILE
 @click.option("--id", "eval_id", help="Only this eval, with its output.")
-@click.option("--json", "as_json", is_flag=True, help="All of it, as JSON.")
+@options.as_json("The evalq.baselines/1 document.")
 @pass_context
 def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> int:
     """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
@@ -107,35 +115,42 @@ def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> in
 
 @baseline.command("compare")
 @_FILE
-@suite_options.answer_options
+@answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option(
     "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
 )
 @options.max_cost
 @options.allow_unpriced
-@click.option("--json", "as_json", is_flag=True, help="The comparisons as JSON.")
+@options.as_json("The comparisons as JSON.")
 @options.display
+@collect_suite_options
+@options.collect_run_options
 @pass_context
-def compare(context: Context, /, path: Path, **how: Any) -> int:
+def compare(context: Context, path: Path, wanted: SuiteOptions, inline: bool, run: RunOptions) -> int:
     """Run the regression evals of FILE and compare their outputs with the baselines.
 
-    Exit code 1 says that something got worse, 3 that it could not be told.
+    Exit code 1: something got worse; 3: inconclusive.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import run_plan
     from evalq.formats.suite.baselines import load_baselines
     from evalq.formats.suite.plan import plan_suite
 
-    loaded, run_options = suite_options.load_suite_with_options(context, path, how, only="regression")
-    cap_usd = context.cap_usd(how["max_cost_usd"])
+    loaded, how = _load_regressions(context, path, wanted, run)
     with context.open_session(fleet=True) as session:
-        plan = plan_suite(loaded, run_options, settings=context.settings, db=session.db, inline=how["inline"])
-        refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
-        done, code = run_plan(context, session, plan, cap_usd, how["display"])
+        plan = plan_suite(loaded, how, settings=context.settings, db=session.db, inline=inline)
+        refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
+        done, code = run_plan(context, session, plan, run)
         known = load_baselines(plan.suite, session.db)
-    _show_compared(plan.suite, done, known, as_json=how["as_json"])
+    _show_compared(plan.suite, done, known, as_json=run.as_json)
     return code
+
+
+def _load_regressions(
+    context: Context, path: Path, wanted: SuiteOptions, run: RunOptions
+) -> "tuple[LoadedSuite, SuiteRunOptions]":
+    regressions = replace(wanted, category=("regression",))
+    return load_suite_with_options(context, path, regressions, allow_unpriced=run.allow_unpriced)
 
 
 def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
@@ -154,7 +169,8 @@ def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
             version = f" ({one.version})" if one.version else ""
             click.echo(f"captured {one.eval_id} of {one.judge}{version}")
     for eval_id, judge in found.missing:
-        note(f"no output: {eval_id} of {judge}; evalq inspect {found.rounds.ids[-1]}")
+        where = f"; evalq inspect {found.rounds.ids[-1]}" if found.rounds.ids else ""
+        note(f"no output: {eval_id} of {judge}{where}")
     for path in found.files:
         note(f"wrote {display_path(path)}")
 
@@ -183,4 +199,4 @@ def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_j
             weight = f" [{row.criticality}]" if row.criticality else ""
             reason = f": {row.reason}" if row.reason else ""
             click.echo(one_line(f"{_WORDS[row.status]} {row.eval_id} of {row.judge}{weight}{reason}", 200))
-    suggest(f"evalq inspect {done.bakeoffs[0]} --show-failures")
+    suggest(*list_next_commands((), done.bakeoffs))

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalq.cli import options
-from evalq.cli import suite as suite_options
 from evalq.cli.context import Context, pass_context
+from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest
+from evalq.cli.suite import (
+    SuiteOptions,
+    answer_options,
+    collect_suite_options,
+    filter_options,
+    load_suite_with_options,
+    run_plan,
+    send_alert,
+)
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -22,6 +31,17 @@ if TYPE_CHECKING:
     from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.gate/1"
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """Which thresholds a gate has, and where its phase report goes."""
+
+    thresholds_of: str | None
+    given: tuple[str, ...]
+    strict: bool
+    phase: str
+    report: Path | None
 
 
 @dataclass(frozen=True)
@@ -72,19 +92,22 @@ class _GateResult:
 @click.option(
     "--report", type=click.Path(path_type=Path), help="Write the phase report here, whatever it says."
 )
-@suite_options.filter_options
-@suite_options.answer_options
+@filter_options
+@answer_options
 @options.max_cost
 @options.allow_unpriced
-@click.option("--json", "as_json", is_flag=True, help="The evalq.gate/1 document on stdout.")
+@options.as_json("The evalq.gate/1 document on stdout.")
 @options.display
+@options.collect_options(GateOptions, "how")
+@collect_suite_options
+@options.collect_run_options
 @pass_context
-def gate(context: Context, /, what: str, **how: Any) -> int:
+def gate(context: Context, what: str, how: GateOptions, wanted: SuiteOptions, run: RunOptions) -> int:
     """Pass or fail a phase by its evals.
 
     FILE is a phase with an eval step, an eval_trigger, or a suite; its suite is run. RUN is a bake-off, or
-    the JSON report of a suite run. The phase report goes to stdout. Exit code 1 says FAIL, 3 that it cannot
-    be told; a gate that does not block ends with 0 whatever it says.
+    the JSON report of a suite run. The phase report goes to stdout. Exit code 1: FAIL; 3: inconclusive; a
+    gate that does not block always ends with 0.
     """
     from evalq.store.bakeoffs import is_name
 
@@ -98,8 +121,8 @@ def gate(context: Context, /, what: str, **how: Any) -> int:
     elif _is_report(path):
         results = [_gate_saved_report(path, how)]
     else:
-        results = _gate_file(context, path, how)
-    return _show(results, how)
+        results = _gate_file(context, path, how, wanted, run)
+    return _show(results, how.report, as_json=run.as_json)
 
 
 def _is_report(path: Path) -> bool:
@@ -109,7 +132,7 @@ def _is_report(path: Path) -> bool:
     return path.is_file() and shape_of(load_file(path).value) == "report"
 
 
-def _gate_saved_report(path: Path, how: dict[str, Any]) -> _GateResult:
+def _gate_saved_report(path: Path, how: GateOptions) -> _GateResult:
     from evalq.formats.suite.gate_check import gate_report
     from evalq.formats.suite.load import report_problems
     from evalq.formats.suite.read import load_file
@@ -118,79 +141,87 @@ def _gate_saved_report(path: Path, how: dict[str, Any]) -> _GateResult:
     problems = report_problems(located)
     if problems:
         raise InputError(*problems)
-    judges = gate_report(located.value, _demands(None, None, how), strict=how["strict"])
+    judges = gate_report(located.value, _list_demands(None, None, how), strict=how.strict)
     return _GateResult(path.stem, judges, located.value)
 
 
-def _gate_bakeoff(context: Context, name: str, how: dict[str, Any]) -> _GateResult:
+def _gate_bakeoff(context: Context, name: str, how: GateOptions) -> _GateResult:
     from evalq.formats.suite.collect import run_of_bakeoff
     from evalq.formats.suite.gate_check import gate_report, ks_of
     from evalq.formats.suite.report import report_of
     from evalq.store import bakeoffs
 
-    demands = _demands(None, None, how)
+    demands = _list_demands(None, None, how)
     with context.open_session() as session:
         bakeoff_id = bakeoffs.find(session.db, name)
         done = run_of_bakeoff(session.db, bakeoff_id, ks_of(demands))
     document = report_of(done)
-    return _GateResult(
-        f"bake-off {bakeoff_id}", gate_report(document, demands, strict=how["strict"]), document
-    )
+    return _GateResult(f"bake-off {bakeoff_id}", gate_report(document, demands, strict=how.strict), document)
 
 
-def _gate_file(context: Context, path: Path, how: dict[str, Any]) -> list[_GateResult]:
+def _gate_file(
+    context: Context, path: Path, how: GateOptions, wanted: SuiteOptions, run: RunOptions
+) -> list[_GateResult]:
     """Check every gate of a file; all are loaded before the first is run."""
     from evalq.formats.suite.gates import read_gates
 
-    gates = [_load_gate(context, form, how) for form in read_gates(path)]
+    gates = [_load_gate(context, form, how, wanted, run) for form in read_gates(path)]
     with context.open_session(fleet=True) as session:
-        return [_run_gate(context, session, one, how, beside=path.resolve().parent) for one in gates]
+        return [_run_gate(context, session, one, how, run, beside=path.resolve().parent) for one in gates]
 
 
-def _load_gate(context: Context, form: "GateForm", how: dict[str, Any]) -> _LoadedGate:
+def _load_gate(
+    context: Context, form: "GateForm", how: GateOptions, wanted: SuiteOptions, run: RunOptions
+) -> _LoadedGate:
     """The suite of a gate, with the gate's filters where the command line has none, and enough samples."""
     from evalq.formats.suite.gate_check import samples_for
 
     filters = form.filters
-    filtered = {
-        **how,
-        "category": how["category"] or tuple(filters.categories),
-        "tag": how["tag"] or tuple(filters.tags),
-        "difficulty": how["difficulty"] or tuple(filters.difficulty),
-        "grader_type": how["grader_type"] or filters.grader_type,
-    }
-    loaded, run_options = suite_options.load_suite_with_options(context, form.suite, filtered)
-    demands = _demands(form, loaded.suite, how)
-    samples = how["samples"] or samples_for(demands, run_options.samples)
+    filtered = replace(
+        wanted,
+        category=wanted.category or tuple(filters.categories),
+        tag=wanted.tag or tuple(filters.tags),
+        difficulty=wanted.difficulty or tuple(filters.difficulty),
+        grader_type=wanted.grader_type or filters.grader_type,
+    )
+    loaded, run_options = load_suite_with_options(
+        context, form.suite, filtered, allow_unpriced=run.allow_unpriced
+    )
+    demands = _list_demands(form, loaded.suite, how)
+    samples = wanted.samples or samples_for(demands, run_options.samples)
     return _LoadedGate(form, loaded, replace(run_options, samples=samples), demands)
 
 
-def _demands(form: "GateForm | None", suite: "Suite | None", how: dict[str, Any]) -> "list[Demand]":
+def _list_demands(form: "GateForm | None", suite: "Suite | None", how: GateOptions) -> "list[Demand]":
     from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
 
-    return collect_demands(form, suite, context=how["thresholds_of"], given=parse_thresholds(how["given"]))
+    return collect_demands(form, suite, context=how.thresholds_of, given=parse_thresholds(how.given))
 
 
 def _run_gate(
-    context: Context, session: "Session", gate: _LoadedGate, how: dict[str, Any], *, beside: Path
+    context: Context,
+    session: "Session",
+    gate: _LoadedGate,
+    how: GateOptions,
+    run: RunOptions,
+    *,
+    beside: Path,
 ) -> _GateResult:
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.suite import run_plan
     from evalq.formats.suite.gate_check import gate_report, ks_of
     from evalq.formats.suite.plan import plan_suite
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
 
-    cap_usd = context.cap_usd(how["max_cost_usd"])
     plan = plan_suite(gate.loaded, gate.run_options, settings=session.settings, db=session.db)
-    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)
-    done, _ = run_plan(context, session, plan, cap_usd, how["display"])
+    refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
+    done, _ = run_plan(context, session, plan, run)
     document = report_of(replace(done, ks=ks_of(gate.demands)))
     folder = results_folder(plan.suite, context.cwd)
     files = write_results(folder, document, plan.suite.reporting.format, now=datetime.now(UTC))
-    judges = gate_report(document, gate.demands, strict=how["strict"])
+    judges = gate_report(document, gate.demands, strict=how.strict)
     result = _GateResult(gate.form.title, judges, document, gate.form.blocking, tuple(files))
-    _follow_up(context, session, gate.form, result, phase=how["phase"], beside=beside, folder=folder)
+    _follow_up(context, session, gate.form, result, phase=how.phase, beside=beside, folder=folder)
     return result
 
 
@@ -205,7 +236,6 @@ def _follow_up(
     folder: Path,
 ) -> None:
     """Do what the gate's file wants after a failure, or after a success."""
-    from evalq.cli.suite import send_alert
     from evalq.definitions.files import display_path
     from evalq.formats.suite.render import render_phase
     from evalq.formats.suite.report_files import archive, write_text
@@ -230,16 +260,16 @@ def _file_part(phase: str) -> str:
     return safe.lstrip(".") or "phase"
 
 
-def _show(results: list[_GateResult], how: dict[str, Any]) -> int:
+def _show(results: list[_GateResult], report: Path | None, *, as_json: bool) -> int:
     """Print the phase report and the verdicts; return the worst exit code."""
     from evalq.formats.suite.render import render_phase
 
     code = max((one.exit_code for one in results), key=(0, 3, 1).index)
     text = "\n".join(render_phase(one.judges, title=one.title) for one in results)
-    if how["report"]:
-        how["report"].parent.mkdir(parents=True, exist_ok=True)
-        how["report"].write_text(text, "utf-8")
-    if how["as_json"]:
+    if report:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(text, "utf-8")
+    if as_json:
         print_json(_document(results, code))
     else:
         click.echo(text.rstrip())

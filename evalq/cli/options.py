@@ -1,7 +1,8 @@
 """Options that several commands share."""
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import wraps
 from pathlib import Path
@@ -80,16 +81,22 @@ class RunOptions:
     ci: "CiMethod" = "wilson"
 
 
-def collect_run_options(command: _Command) -> Callable[..., Any]:
-    """Hand a command the options above as one argument, `run`."""
-    names = [field.name for field in fields(RunOptions)]
+def collect_options(kind: Callable[..., Any], argument: str) -> Callable[[_Command], Callable[..., Any]]:
+    """Hand a command those options that are fields of a dataclass as one argument."""
+    names = inspect.signature(kind).parameters
 
-    @wraps(command)
-    def with_run(*args: Any, **given: Any) -> Any:
-        collected = {name: given.pop(name) for name in names if name in given}
-        return command(*args, run=RunOptions(**collected), **given)
+    def decorate(command: _Command) -> Callable[..., Any]:
+        @wraps(command)
+        def with_collected(*args: Any, **given: Any) -> Any:
+            collected = {name: given.pop(name) for name in names if name in given}
+            return command(*args, **{argument: kind(**collected)}, **given)
 
-    return with_run
+        return with_collected
+
+    return decorate
+
+
+collect_run_options = collect_options(RunOptions, "run")
 
 
 def split_names(text: str) -> list[str]:

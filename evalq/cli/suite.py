@@ -1,12 +1,13 @@
 """The commands on suites of evals: run one, and print the schema of its report."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -69,19 +70,37 @@ def answer_options(command: _Command) -> _Command:
     return command
 
 
+@dataclass(frozen=True)
+class SuiteOptions:
+    """Which evals of a suite to run, and how they are answered."""
+
+    category: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    difficulty: tuple[str, ...] = ()
+    grader_type: Literal["code", "model", "human"] | None = None
+    judges: str = ""
+    grader_model: str | None = None
+    samples: int | None = None
+    seed: int = 0
+    variables: tuple[str, ...] = ()
+
+
+collect_suite_options = options.collect_options(SuiteOptions, "wanted")
+
+
 def load_suite_with_options(
-    context: Context, path: Path, how: dict[str, Any], *, only: str | None = None
+    context: Context, path: Path, wanted: SuiteOptions, *, allow_unpriced: bool
 ) -> "tuple[LoadedSuite, SuiteRunOptions]":
-    """The suite of a command, filtered and assigned by its options; `only` fixes the type of eval."""
+    """The suite of a command, filtered and assigned by its options."""
     from evalq.formats.suite.choice import load_suite, refuse_unset_variables
     from evalq.formats.suite.plan import SuiteRunOptions
 
-    choice = read_choice(context, how, only=only)
+    choice = _read_choice(context, wanted)
     loaded = load_suite(path, choice, settings=context.settings, environ=context.environment_with_keys())
     refuse_unset_variables(loaded, context.settings)
     _warn_of_unreached_variables(context, loaded, choice)
-    samples = how["samples"] or loaded.suite.config.samples or 1
-    return loaded, SuiteRunOptions(samples, how["seed"], how["grader_model"], how["allow_unpriced"])
+    samples = wanted.samples or loaded.suite.config.samples or 1
+    return loaded, SuiteRunOptions(samples, wanted.seed, wanted.grader_model, allow_unpriced)
 
 
 def _warn_of_unreached_variables(context: Context, loaded: "LoadedSuite", choice: "SuiteChoice") -> None:
@@ -96,25 +115,20 @@ def _warn_of_unreached_variables(context: Context, loaded: "LoadedSuite", choice
         warn(f"--var {name} does not reach a fleet that is running; {remedy}")
 
 
-def read_choice(context: Context, how: dict[str, Any], *, only: str | None = None) -> "SuiteChoice":
+def _read_choice(context: Context, wanted: SuiteOptions) -> "SuiteChoice":
     """The choice of the options; values of placeholders also reach a fleet that this command starts."""
     from evalq.definitions.template import variable_of
     from evalq.formats.suite.choice import Filters, SuiteChoice, parse_variables
 
-    variables = parse_variables(how["variables"])
+    variables = parse_variables(wanted.variables)
     context.environ.update({variable_of(name): value for name, value in variables.items()})
-    filters = Filters(
-        (only,) if only else tuple(how.get("category", ())),
-        tuple(how.get("tag", ())),
-        tuple(how.get("difficulty", ())),
-        how.get("grader_type"),
-    )
-    return SuiteChoice(filters, tuple(options.split_names(how["judges"])), variables)
+    filters = Filters(wanted.category, wanted.tag, wanted.difficulty, wanted.grader_type)
+    return SuiteChoice(filters, tuple(options.split_names(wanted.judges)), variables)
 
 
 @contextmanager
 def watched_runner(
-    context: Context, session: Session, cap_usd: Decimal, display: Any, *, limit_s: float | None = None
+    context: Context, session: Session, run: RunOptions, *, limit_s: float | None = None
 ) -> Iterator[SuiteRunner]:
     """A runner that shows progress. At its time limit it pauses the bake-off and starts no other.
 
@@ -129,12 +143,10 @@ def watched_runner(
 
         def watch(bakeoff_id: int) -> BakeOffResult | None:
             started.append(bakeoff_id)
-            result = watch_to_end(
-                context, session, bakeoff_id, RunOptions(display=display), interrupt=is_over
-            )
+            result = watch_to_end(context, session, bakeoff_id, run, interrupt=is_over)
             return None if is_over() and result.state != "concluded" else result
 
-        yield SuiteRunner(session, cap_usd, context.root, watch, is_over)
+        yield SuiteRunner(session, context.cap_usd(run.max_cost_usd), context.root, watch, is_over)
     if interrupt():
         note("stopped: no more is spent, every answer paid for is stored")
         if started:
@@ -165,37 +177,46 @@ def schema() -> int:
 @click.option(
     "--inline", is_flag=True, help="Compare with the baselines in the files, not with captured ones."
 )
-@click.option("--verbose", is_flag=True, help="Say of every eval how it went.")
+@click.option("--verbose", is_flag=True, help="Print a line for every eval.")
 @click.option(
     "--output-dir", type=click.Path(path_type=Path), help="Where results go, instead of the suite's."
 )
 @options.max_cost
 @options.allow_unpriced
 @options.dry_run
-@click.option("--json", "as_json", is_flag=True, help="The report on stdout, as JSON.")
+@options.as_json("The report on stdout, as JSON.")
 @options.display
+@collect_suite_options
+@options.collect_run_options
 @pass_context
-def run(context: Context, /, path: Path, **how: Any) -> int:
+def run_command(
+    context: Context,
+    path: Path,
+    wanted: SuiteOptions,
+    inline: bool,
+    verbose: bool,
+    output_dir: Path | None,
+    run: RunOptions,
+) -> int:
     """Run the evals of a suite and write its report.
 
-    FILE is a suite, a file of evals, or a folder with eval-suite.yaml. What fails is run again as often as
-    the suite says. The report goes to results/DATE/run-HHMMSS as JSON, Markdown and HTML. Exit code 1 says
-    that an eval failed, 3 that some have no verdict.
+    FILE is a suite, a file of evals, or a folder with eval-suite.yaml. Evals that fail run again as often as
+    the suite sets. The report goes to results/DATE/run-HHMMSS as JSON, Markdown and HTML. Exit code 1: an
+    eval failed; 3: some have no verdict.
     """
     from evalq.formats.suite.plan import plan_suite
 
-    loaded, run_options = load_suite_with_options(context, path, how)
-    settings, cap_usd = context.settings, context.cap_usd(how["max_cost_usd"])
-    if how["dry_run"]:
-        plan = plan_suite(loaded, run_options, settings=settings, db=None, inline=how["inline"])
-        _announce(plan, cap_usd)
+    loaded, how = load_suite_with_options(context, path, wanted, allow_unpriced=run.allow_unpriced)
+    settings, cap_usd = context.settings, context.cap_usd(run.max_cost_usd)
+    if run.dry_run:
+        _announce(plan_suite(loaded, how, settings=settings, db=None, inline=inline), cap_usd)
         return 0
     with context.open_session(fleet=True) as session:
-        plan = plan_suite(loaded, run_options, settings=settings, db=session.db, inline=how["inline"])
+        plan = plan_suite(loaded, how, settings=settings, db=session.db, inline=inline)
         _announce(plan, cap_usd)
-        done, code = run_plan(context, session, plan, cap_usd, how["display"])
-        show_report(context, session, plan.suite, done, how)
-        return code
+        done, code = run_plan(context, session, plan, run)
+        _show_report(context, session, plan.suite, done, run, output_dir=output_dir, verbose=verbose)
+    return code
 
 
 def _announce(plan: "SuitePlan", cap_usd: Decimal) -> None:
@@ -213,21 +234,28 @@ def _announce(plan: "SuitePlan", cap_usd: Decimal) -> None:
 
 
 def run_plan(
-    context: Context, session: "Session", plan: "SuitePlan", cap_usd: Decimal, display: Any
+    context: Context, session: "Session", plan: "SuitePlan", run: RunOptions
 ) -> "tuple[SuiteRun, int]":
     """Run a suite within its time limit and record its comparisons; return the run and an exit code."""
     from evalq.formats.suite.baselines import record_comparisons
     from evalq.formats.suite.run import exit_code, run_suite
 
     limit_s = plan.suite.config.timeout_global
-    with watched_runner(context, session, cap_usd, display, limit_s=limit_s) as runner:
+    with watched_runner(context, session, run, limit_s=limit_s) as runner:
         done, rounds = run_suite(runner, plan, started=datetime.now(UTC))
     record_comparisons(session.db, plan.suite, plan.evals, done.judges)
     return done, exit_code(done.judges, rounds)
 
 
-def show_report(
-    context: Context, session: "Session", suite: "Suite", done: "SuiteRun", how: dict[str, Any]
+def _show_report(
+    context: Context,
+    session: "Session",
+    suite: "Suite",
+    done: "SuiteRun",
+    run: RunOptions,
+    *,
+    output_dir: Path | None,
+    verbose: bool,
 ) -> None:
     """Write the report's files, print it, and raise an alert if the suite wants one."""
     from evalq.definitions.files import display_path
@@ -236,17 +264,29 @@ def show_report(
     from evalq.formats.suite.report_files import results_folder, write_results
 
     document = report_of(done)
-    folder = how.get("output_dir") or results_folder(suite, context.cwd)
+    folder = output_dir or results_folder(suite, context.cwd)
     written = write_results(folder, document, suite.reporting.format, now=datetime.now(UTC))
-    if how["as_json"]:
+    if run.as_json:
         print_json(document)
     else:
-        click.echo(render_plain(document, verbose=how.get("verbose", False)))
+        click.echo(render_plain(document, verbose=verbose))
     for path in written:
         note(f"wrote {display_path(path)}")
     if suite.reporting.notify_on_failure and done.has_failures:
         send_alert(context, session, document)
-    suggest(f"evalq gate {display_path(written[0])}", f"evalq inspect {done.bakeoffs[0]} --show-failures")
+    suggest(*list_next_commands(written, done.bakeoffs))
+
+
+def list_next_commands(written: Sequence[Path], bakeoffs: Sequence[int]) -> list[str]:
+    """What to run after a suite; it may have written no file and reached no bake-off."""
+    from evalq.definitions.files import display_path
+
+    commands = []
+    if written:
+        commands.append(f"evalq gate {display_path(written[0])}")
+    if bakeoffs:
+        commands.append(f"evalq inspect {bakeoffs[0]} --show-failures")
+    return commands or ["evalq runs"]
 
 
 def send_alert(
