@@ -115,7 +115,10 @@ def _parse_anchor(text: str | None) -> "Anchor | None":
 
 def _print_logs(logs: "Sequence[Log]") -> None:
     head = ("task", "seq", "at (UTC)", "kind", "set", "run type", "bake-off", "judges", "result")
-    print_table(head, [row for one in logs for row in one.rows()])
+    rows: list[Sequence[str]] = []
+    for one in logs:
+        rows += one.rows()
+    print_table(head, rows)
     for one in logs:
         for line in one.remarks():
             note(line)

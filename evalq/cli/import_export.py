@@ -92,7 +92,9 @@ def _import_document(
     from evalq.definitions.files import display_path
 
     cases = form.evalset.cases
-    graders = Counter(grader.type for case in cases for grader in (*form.task.graders, *case.graders))
+    graders: Counter[str] = Counter()
+    for case in cases:
+        graders.update(grader.type for grader in (*form.task.graders, *case.graders))
     samples = f" --samples {imported.samples}" if imported.samples > 1 else ""
     run = f"evalq bake-off --task {form.task.name} --eval-set {form.evalset.name}{samples}"
     return {
@@ -203,11 +205,14 @@ def _list_contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, A
 
     if not run_eval:
         return {name: document.content() for name, document in result.documents.items()}, []
-    lists = {name: run_eval_list(document) for name, document in result.documents.items()}
-    warnings = [warning for _, problems in lists.values() for warning in problems]
-    if lists and not any(queries for queries, _ in lists.values()):
+    lists: dict[str, Any] = {}
+    warnings: list[Problem] = []
+    for name, document in result.documents.items():
+        lists[name], problems = run_eval_list(document)
+        warnings += problems
+    if lists and not any(lists.values()):
         warnings.append(Problem("no test says whether a skill should trigger: the list is empty"))
-    return {name: queries for name, (queries, _) in lists.items()}, warnings
+    return lists, warnings
 
 
 def _refuse_several(contents: dict[str, Any], is_compat: bool) -> None:
