@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evalq.reports.notes import flag_text, interval_text, kappa_text
-from evalq.reports.plain import EMPTY, joined
+from evalq.reports.plain import EMPTY, tab_separated
 from evalq.reports.text import NOTHING, PROBLEM, QUIET, Canvas, Column, first_fitting, lay_out
 from evalq.results import Agreement
 
@@ -28,7 +28,7 @@ def render_kappa(pairs: Sequence[Agreement], *, width: int, ascii_only: bool = F
 
 def render_plain_kappa(pairs: Sequence[Agreement]) -> str:
     """One tab-separated row per pair."""
-    return "\n".join(map(joined, [PLAIN_COLUMNS, *(_plain_row(pair) for pair in pairs)]))
+    return "\n".join(map(tab_separated, [PLAIN_COLUMNS, *(_plain_row(pair) for pair in pairs)]))
 
 
 def _matrix(pairs: Sequence[Agreement], judges: Sequence[str], canvas: Canvas) -> list[Column]:

@@ -1,11 +1,11 @@
-"""The lines under a ranking: ties, agreement, money, what went wrong, and what to type next."""
+"""The lines under a ranking: ties, agreement, money, problems, and what to type next."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from evalq.reports.ranking import RankedRun, standings
+from evalq.reports.ranking import RankedRun, ranked_runs
 from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 
@@ -23,34 +23,38 @@ FLAGS = {
 
 @dataclass(frozen=True)
 class Note:
-    """One line: what it is about, and its words (not yet cleaned)."""
+    """One line: what it is about, and its text (not yet cleaned)."""
 
     kind: NoteKind
     text: str
 
 
 def interim_notes(result: BakeOffResult) -> Iterator[Note]:
-    """Says that the numbers are not the last ones."""
+    """A warning while the numbers are not final."""
     if result.state != "concluded":
         yield Note("interim", f"INTERIM  {result.n_done} of {result.n_jobs} jobs done, {result.state}")
 
 
 def tie_notes(result: BakeOffResult) -> Iterator[Note]:
-    """Names the judges that the paired test cannot tell from the first, and what would settle it."""
-    placed = standings(result)
+    """The judges that the paired test cannot separate from the first, and what would settle it."""
+    ranked = ranked_runs(result)
+    tied = [each for each in ranked if each.is_tied]
     by_end: dict[str, list[str]] = {}
-    for standing in sorted((each for each in placed if each.is_tied), key=_pair_n, reverse=True):
-        by_end.setdefault(_tie_end(standing), []).append(standing.run.judge)
-    for end, others in list(by_end.items())[:LISTED_TIES]:
-        yield Note("tie", f"cannot separate {placed[0].run.judge} from {', '.join(others)} {end}")
-    rest = [judge for others in list(by_end.values())[LISTED_TIES:] for judge in others]
+    for each in sorted(tied, key=_pair_n, reverse=True):
+        by_end.setdefault(_tie_end(each), []).append(each.run.judge)
+    rest = []
+    for place, (end, others) in enumerate(by_end.items()):
+        if place < LISTED_TIES:
+            yield Note("tie", f"cannot separate {ranked[0].run.judge} from {', '.join(others)} {end}")
+        else:
+            rest += others
     if rest:
         yield Note("tie", f"nor from {', '.join(rest)}")
 
 
-def _tie_end(standing: RankedRun) -> str:
-    """At which n, and how many cases it would take."""
-    lead = standing.lead
+def _tie_end(tied: RankedRun) -> str:
+    """The n of the comparison, and how many cases would separate the two."""
+    lead = tied.lead
     assert lead is not None
     if lead.cases_needed is not None:
         return f"at n={lead.n}, needs about {lead.cases_needed} cases for this difference"
@@ -61,15 +65,13 @@ def _tie_end(standing: RankedRun) -> str:
 
 def kappa_notes(result: BakeOffResult) -> Iterator[Note]:
     """The closest pair, other pairs with a flag, and the judges whose verdicts never vary."""
-    defined = sorted(
-        ((pair.kappa, pair) for pair in result.kappa if pair.kappa is not None),
-        key=lambda known: known[0],
-        reverse=True,
-    )
-    flagged = [_pair_text(kappa, pair) for kappa, pair in defined[1:] if pair.flag]
-    for kappa, pair in defined[:1]:
-        yield Note("kappa", f"highest {_pair_text(kappa, pair)}")
-    yield from (Note("kappa", line) for line in flagged[:LISTED_PAIRS])
+    defined = [pair for pair in result.kappa if pair.kappa is not None]
+    defined.sort(key=lambda pair: pair.kappa or 0.0, reverse=True)
+    if defined:
+        yield Note("kappa", f"highest {_pair_text(defined[0])}")
+    flagged = [pair for pair in defined[1:] if pair.flag]
+    for pair in flagged[:LISTED_PAIRS]:
+        yield Note("kappa", _pair_text(pair))
     if len(flagged) > LISTED_PAIRS:
         yield Note("kappa", f"and {len(flagged) - LISTED_PAIRS} more pairs with a flag")
     yield from _constant_notes(result)
@@ -91,45 +93,43 @@ def cost_note(result: BakeOffResult) -> Note:
 
 
 def problem_notes(result: BakeOffResult, *, reason_room: int = 0) -> Iterator[Note]:
-    """Exclusions not readable in a row of `reason_room`, answers without a verdict, warnings."""
+    """Exclusions too long for a row of `reason_room`, answers without a verdict, warnings."""
     for run in result.runs:
-        if run.excluded is None and run.n_error and not _warned(run, result, "not graded"):
-            yield Note("not_graded", f"{run.judge}: {not_graded(run)}")
-        elif (
-            run.excluded is not None
-            and len(run.excluded) > reason_room
-            and not _warned(run, result, run.excluded)
-        ):
+        if run.excluded is None:
+            if run.n_error and not _is_warned(run, result, "not graded"):
+                yield Note("not_graded", f"{run.judge}: {not_graded(run)}")
+        elif len(run.excluded) > reason_room and not _is_warned(run, result, run.excluded):
             yield Note("excluded", f"{run.judge} excluded: {run.excluded}")
-    yield from (Note("warning", warning) for warning in result.warnings)
+    for warning in result.warnings:
+        yield Note("warning", warning)
 
 
 def grading_notes(result: BakeOffResult) -> Iterator[Note]:
-    """How far the grader models agree, and whether the order of answers moves them."""
+    """How far the grader models agree, and whether the order of answers sways them."""
     for note in result.grading:
         yield Note("warning" if note.is_warning else "grading", note.text)
 
 
 def holdout_notes(result: BakeOffResult) -> Iterator[Note]:
-    """Where the holdout log of the task stood: written down here, its end cannot be cut off unseen."""
+    """The head of the task's holdout log: with it on record, truncating the log is noticed."""
     if result.holdout_head:
         yield Note("holdout", f"holdout log of {result.task} at {result.holdout_head}")
 
 
 def next_notes(result: BakeOffResult) -> Iterator[Note]:
-    """The commands a reader would type now."""
+    """The commands to type next."""
     return (Note("next", command) for command in result.next)
 
 
 def not_graded(run: RunResult) -> str:
-    """Answers that got no verdict, by kind, commonest first: 4 not graded: 2 refused, 2 malformed."""
+    """Answers without a verdict by kind, most frequent first: 4 not graded: 2 refused, 2 malformed."""
     kinds = sorted(run.errors.items(), key=lambda kind: (-kind[1], kind[0]))
     split = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds)
     return f"{run.n_error} not graded" + (f": {split}" if split else "")
 
 
 def flag_text(flag: str) -> str:
-    """What a flag of a pair means, in words."""
+    """What a pair's flag means."""
     return FLAGS.get(flag, flag.replace("_", " "))
 
 
@@ -145,26 +145,33 @@ def interval_text(pair: Agreement) -> str:
     return f"[{kappa_text(pair.ci_low)}, {kappa_text(pair.ci_high)}]"
 
 
-def _pair_n(standing: RankedRun) -> int:
-    return standing.lead.n if standing.lead else 0
+def _pair_n(tied: RankedRun) -> int:
+    return tied.lead.n if tied.lead else 0
 
 
-def _pair_text(kappa: float, pair: Agreement) -> str:
-    ac1 = "" if pair.ac1 is None else f", AC1 {kappa_text(pair.ac1)}"
-    flag = f" ({flag_text(pair.flag)})" if pair.flag else ""
-    ends = f" {interval_text(pair)}" if interval_text(pair) else ""
-    return f"{pair.a} ↔ {pair.b} {kappa_text(kappa)}{ends}{ac1}, n={pair.n}{flag}"
+def _pair_text(pair: Agreement) -> str:
+    text = f"{pair.a} ↔ {pair.b} {kappa_text(pair.kappa)}"
+    if interval_text(pair):
+        text += f" {interval_text(pair)}"
+    if pair.ac1 is not None:
+        text += f", AC1 {kappa_text(pair.ac1)}"
+    text += f", n={pair.n}"
+    if pair.flag:
+        text += f" ({flag_text(pair.flag)})"
+    return text
 
 
 def _constant_notes(result: BakeOffResult) -> Iterator[Note]:
-    """A judge that gave one verdict only is named once; a pair constant only where it overlaps, as a pair."""
+    """Each judge with only one kind of verdict, and pairs that are constant only on their shared cases."""
     undefined = [pair for pair in result.kappa if pair.kappa is None]
-    named = {judge for pair in undefined for judge in (pair.a, pair.b)}
+    named = {pair.a for pair in undefined} | {pair.b for pair in undefined}
     constant = [run.judge for run in result.runs if run.judge in named and 0 in (run.n_pass, run.n_fail)]
-    pairs = [f"{pair.a} ↔ {pair.b}" for pair in undefined if not {pair.a, pair.b} & set(constant)]
+    pairs = [
+        f"{pair.a} ↔ {pair.b}" for pair in undefined if pair.a not in constant and pair.b not in constant
+    ]
     if constant or pairs:
         yield Note("kappa", f"n/a (constant) for {', '.join(constant + pairs)}")
 
 
-def _warned(run: RunResult, result: BakeOffResult, what: str) -> bool:
+def _is_warned(run: RunResult, result: BakeOffResult, what: str) -> bool:
     return any(run.judge in warning and what in warning for warning in result.warnings)

@@ -1,4 +1,4 @@
-"""The ranking table: one unwrapped row per judge, with as many columns as the terminal has room for."""
+"""The ranking table and the table of strata, with as many columns as the terminal has room for."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,14 @@ from evalq.reports.text import (
 )
 from evalq.results import FEW_CASES, BakeOffResult, Comparison, Rate, RunResult
 
+P_FROM, BAR_FROM, P95_FROM = 112, 100, 80
+NARROWEST_BAR, WIDEST_BAR = 10, 24
+STRATA_GAP = 2
+
 
 @dataclass(frozen=True)
 class Lead:
-    """A judge minus the first judge, on the cases both have a verdict for."""
+    """A judge minus the first judge, on the cases with a verdict of both."""
 
     diff: float
     low: float
@@ -41,7 +45,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class RankedRun:
-    """One judge's place: no rank without a verdict, no lead for the first itself or an unmatched pair."""
+    """A run with its rank and lead; no rank without a verdict, no lead for the first or an unmatched pair."""
 
     rank: int | None
     run: RunResult
@@ -49,41 +53,34 @@ class RankedRun:
 
     @property
     def is_tied(self) -> bool:
-        """True when the paired test cannot tell it from the first."""
+        """True when the paired test cannot separate it from the first."""
         return self.lead is not None and not self.lead.separable
 
 
-def standings(result: BakeOffResult) -> tuple[RankedRun, ...]:
-    """Every run in the order it came: ranked ones first, excluded ones last."""
-    ranked = [run for run in result.runs if run.excluded is None and run.accuracy is not None]
-    ranks = {run.judge: place for place, run in enumerate(ranked, start=1)}
-    leads = _leads(result.comparisons, ranked[0].judge) if ranked else {}
-    return tuple(
-        RankedRun(
-            rank=ranks.get(run.judge), run=run, lead=leads.get(run.judge) if run.judge in ranks else None
-        )
-        for run in result.runs
-    )
+def ranked_runs(result: BakeOffResult) -> tuple[RankedRun, ...]:
+    """Every run in the result's order: ranked ones first, excluded ones last."""
+    first: str | None = None
+    rank = 0
+    runs = []
+    for run in result.runs:
+        if run.excluded is not None or run.accuracy is None:
+            runs.append(RankedRun(None, run, None))
+            continue
+        rank += 1
+        first = first or run.judge
+        runs.append(RankedRun(rank, run, _lead_over(first, run.judge, result.comparisons)))
+    return tuple(runs)
 
 
-def _leads(comparisons: tuple[Comparison, ...], first: str) -> dict[str, Lead]:
-    return {
-        (pair.b if pair.a == first else pair.a): _seen_from(pair, first)
-        for pair in comparisons
-        if first in (pair.a, pair.b)
-    }
-
-
-def _seen_from(pair: Comparison, first: str) -> Lead:
-    """The pair as other minus first, whichever way round it was stored."""
-    tested = (pair.n, pair.separable, pair.p_holm, pair.cases_needed)
-    if pair.b == first:
-        return Lead(pair.diff, pair.ci_low, pair.ci_high, *tested)
-    return Lead(-pair.diff, -pair.ci_high, -pair.ci_low, *tested)
-
-
-P_FROM, BAR_FROM, P95_FROM = 112, 100, 80
-NARROWEST_BAR, WIDEST_BAR = 10, 24
+def _lead_over(first: str, judge: str, comparisons: Sequence[Comparison]) -> Lead | None:
+    """The judge minus the first, whichever order their pair is stored in; None without a pair."""
+    for pair in comparisons:
+        tested = (pair.n, pair.separable, pair.p_holm, pair.cases_needed)
+        if (pair.a, pair.b) == (judge, first):
+            return Lead(pair.diff, pair.ci_low, pair.ci_high, *tested)
+        if (pair.a, pair.b) == (first, judge):
+            return Lead(-pair.diff, -pair.ci_high, -pair.ci_low, *tested)
+    return None
 
 
 class Ranking:
@@ -93,7 +90,7 @@ class Ranking:
         self._canvas = canvas
         self._gap = 3 if canvas.width >= BAR_FROM else 2
         self._cost_title = "$/case" if result.samples == 1 else "$/answer"
-        self._standings = standings(result)
+        self._runs = ranked_runs(result)
         self.reason_room = 0
         self._columns = first_fitting(self._layouts(), canvas, gap=self._gap)
 
@@ -102,7 +99,7 @@ class Ranking:
         return lay_out(self._columns, self._canvas, gap=self._gap)
 
     def _layouts(self) -> Iterator[Sequence[Column]]:
-        """Richest first. What a reader misses least goes first; the interval's numbers and n never go."""
+        """Richest first, dropping what a reader misses least; the interval's numbers and n always stay."""
         head = [self._rank(), self._judge(), self._pass()]
         numbers, short_lead, cost, n = self._numbers(), self._lead("Δ pp vs #1", ""), self._cost(), self._n()
         lead = self._lead("Δ vs #1 (paired)", " pp")
@@ -119,11 +116,10 @@ class Ranking:
         yield [*head, numbers, n]
 
     def _with_bar(self, head: list[Column], tail: list[Column]) -> Iterator[Sequence[Column]]:
-        """The layout with the interval drawn as wide as there is room, and a reason in the same room."""
-        spans = max((len(_span(each)) for each in self._standings), default=0)
-        bar = min(
-            self._canvas.width - total_width([*head, *tail], self._gap) - self._gap - spans - 1, WIDEST_BAR
-        )
+        """The layout with the interval drawn as wide as there is room; a reason takes the same room."""
+        spans = max((len(_span_text(each)) for each in self._runs), default=0)
+        room = self._canvas.width - total_width([*head, *tail], self._gap) - self._gap - spans - 1
+        bar = min(room, WIDEST_BAR)
         if bar >= NARROWEST_BAR:
             self.reason_room = bar + 1 + spans
             yield [*head, self._bars(bar), *tail]
@@ -132,23 +128,21 @@ class Ranking:
         return self._column("#", lambda each: str(each.rank or NOTHING))
 
     def _judge(self) -> Column:
-        names = tuple(self._canvas.cell(each.run.judge, _style(each)) for each in self._standings)
+        names = tuple(self._canvas.cell(each.run.judge, _style(each)) for each in self._runs)
         return Column(self._canvas.text("judge"), names, flexible=True)
 
     def _pass(self) -> Column:
         return self._column("pass", _pass_text, right=True)
 
     def _numbers(self) -> Column:
-        return self._column("95% CI", _span)
+        return self._column("95% CI", _span_text)
 
     def _bars(self, width: int) -> Column:
-        cells = tuple(
-            self._canvas.cell(
-                _bar(each, width), PROBLEM if each.run.excluded else GOOD, width=self.reason_room
-            )
-            for each in self._standings
-        )
-        return Column(self._canvas.text("95% CI"), cells)
+        cells = []
+        for each in self._runs:
+            style = PROBLEM if each.run.excluded else GOOD
+            cells.append(self._canvas.cell(_bar_text(each, width), style, width=self.reason_room))
+        return Column(self._canvas.text("95% CI"), tuple(cells))
 
     def _lead(self, title: str, unit: str) -> Column:
         return self._column(title, lambda each: _lead_text(each, unit))
@@ -166,7 +160,7 @@ class Ranking:
         return self._column("n", lambda each: str(each.run.n_graded), right=True)
 
     def _column(self, title: str, show: Callable[[RankedRun], str], *, right: bool = False) -> Column:
-        cells = tuple(self._canvas.cell(show(each), _style(each)) for each in self._standings)
+        cells = tuple(self._canvas.cell(show(each), _style(each)) for each in self._runs)
         return Column(self._canvas.text(title), cells, right=right)
 
 
@@ -176,39 +170,39 @@ def cost_per_answer(run: RunResult) -> str:
 
 
 def _style(each: RankedRun) -> str:
-    return PROBLEM if each.run.excluded else "bold" if each.rank == 1 else ""
+    if each.run.excluded:
+        return PROBLEM
+    return "bold" if each.rank == 1 else ""
 
 
 def _pass_text(each: RankedRun) -> str:
     return percent(None if each.run.excluded else each.run.accuracy, each.run.n_graded)
 
 
-def _span(each: RankedRun) -> str:
+def _span_text(each: RankedRun) -> str:
     return NOTHING if each.run.excluded else span(each.run.ci_low, each.run.ci_high, each.run.n_graded)
 
 
-def _bar(each: RankedRun, width: int) -> str:
+def _bar_text(each: RankedRun, width: int) -> str:
     run = each.run
     if run.excluded:
         return run.excluded
     if run.accuracy is None or run.ci_low is None or run.ci_high is None:
         return NOTHING
-    return f"{interval_bar(run.ci_low, run.accuracy, run.ci_high, width)} {_span(each)}"
+    return f"{interval_bar(run.ci_low, run.accuracy, run.ci_high, width)} {_span_text(each)}"
 
 
 def _lead_text(each: RankedRun, unit: str) -> str:
+    """−7 pp [−17, +4], with the number of shared cases where it is not the judge's n."""
     if each.run.excluded:
         return "excluded"
     if each.rank == 1:
         return "—"
-    return _interval_text(each.lead, each.run, unit) if each.lead and each.lead.n else NOTHING
-
-
-def _interval_text(lead: Lead, run: RunResult, unit: str) -> str:
-    """−7 pp [−17, +4]; with the number of cases both have a verdict for where it is not the judge's n."""
-    diff, low, high = (points(number, lead.n) for number in (lead.diff, lead.low, lead.high))
-    shared = "" if lead.n == run.n_graded else f" n={lead.n}"
-    return f"{diff}{unit} [{low}, {high}]{shared}"
+    lead = each.lead
+    if lead is None or not lead.n:
+        return NOTHING
+    text = f"{points(lead.diff, lead.n)}{unit} [{points(lead.low, lead.n)}, {points(lead.high, lead.n)}]"
+    return text if lead.n == each.run.n_graded else f"{text} n={lead.n}"
 
 
 def _p_text(each: RankedRun) -> str:
@@ -217,60 +211,55 @@ def _p_text(each: RankedRun) -> str:
     return "<0.001" if each.lead.p_holm < 0.001 else f"{each.lead.p_holm:.3f}"
 
 
-GAP = 2
-
-
 def render_strata(result: BakeOffResult, *, width: int, ascii_only: bool = False) -> RenderableType:
-    """Judges by strata, pass % [95% CI] n in each cell; as many blocks as the width makes necessary."""
+    """Judges by strata, pass % [95% CI] n in each cell, in as many blocks as the width needs."""
     canvas = Canvas(width, ascii_only)
     runs = [run for run in result.runs if run.per_stratum and run.excluded is None]
-    strata = list(dict.fromkeys(stratum for run in runs for stratum in run.per_stratum))
+    strata: dict[str, None] = {}
+    for run in runs:
+        strata |= dict.fromkeys(run.per_stratum)
     if not strata:
         return canvas.text("no strata: the evalset's cases have none", QUIET)
     judge = Column(canvas.text("judge"), tuple(canvas.cell(run.judge) for run in runs))
-    columns = [*_stratum_columns(strata, runs, canvas), *_mean_columns(runs, canvas)]
-    blocks = [lay_out([judge, *block], canvas, gap=GAP) for block in _blocks(judge, columns, canvas)]
+    columns = [
+        _rate_column(stratum, [run.per_stratum.get(stratum) for run in runs], canvas) for stratum in strata
+    ]
+    columns.append(_rate_column("micro", [micro_rate(run) for run in runs], canvas))
+    columns.append(_rate_column("macro", [run.macro for run in runs], canvas))
+    parts: list[RenderableType] = []
+    for block in _blocks(judge, columns, canvas):
+        parts += [lay_out([judge, *block], canvas, gap=STRATA_GAP), Text()]
     legend = (
         f"pass % [95% CI] n   ! n under {FEW_CASES}: do not read   micro: all cases   macro: mean of strata"
     )
-    return Group(*(part for block in blocks for part in (block, Text())), canvas.text(legend, QUIET))
+    return Group(*parts, canvas.text(legend, QUIET))
 
 
-def _stratum_columns(strata: Sequence[str], runs: Sequence[RunResult], canvas: Canvas) -> Iterator[Column]:
-    for stratum in strata:
-        yield _column(stratum, [run.per_stratum.get(stratum) for run in runs], canvas)
-
-
-def _mean_columns(runs: Sequence[RunResult], canvas: Canvas) -> Iterator[Column]:
-    of_run: dict[str, Callable[[RunResult], Rate | None]] = {"micro": micro, "macro": lambda run: run.macro}
-    for title, mean in of_run.items():
-        yield _column(title, [mean(run) for run in runs], canvas)
-
-
-def micro(run: RunResult) -> Rate:
-    """The rate over all cases, as a cell beside those of the strata."""
+def micro_rate(run: RunResult) -> Rate:
+    """The rate over all cases, for a cell beside the strata."""
     n_cases = run.macro.n if run.macro else run.n_graded
     return Rate(n_cases, run.accuracy, run.ci_low, run.ci_high, run.ci_method)
 
 
-def _column(title: str, rates: Sequence[Rate | None], canvas: Canvas) -> Column:
-    cells = tuple(canvas.cell(_share(rate), PROBLEM if rate and rate.few else "") for rate in rates)
+def _rate_column(title: str, rates: Sequence[Rate | None], canvas: Canvas) -> Column:
+    cells = tuple(canvas.cell(_rate_text(rate), PROBLEM if rate and rate.few else "") for rate in rates)
     return Column(canvas.cell(title), cells, right=True)
 
 
-def _share(rate: Rate | None) -> str:
-    """94 [74–99] 18; a mark, not only a colour, where n is too small to read anything into."""
+def _rate_text(rate: Rate | None) -> str:
+    """94 [74–99] 18, with a mark and not only a colour where n is too small to read anything into it."""
     if rate is None or rate.accuracy is None:
         return "n/a"
     ends = span(rate.ci_low, rate.ci_high, rate.n)
-    return f"{rate.accuracy * 100:.0f} [{ends}] {rate.n}" + ("!" if rate.few else "")
+    mark = "!" if rate.few else ""
+    return f"{rate.accuracy * 100:.0f} [{ends}] {rate.n}{mark}"
 
 
 def _blocks(judge: Column, columns: Sequence[Column], canvas: Canvas) -> Iterator[list[Column]]:
-    """The columns in runs that fit beside the judges' names, each at least one column wide."""
+    """The columns in groups that fit beside the judges' names, at least one column in each."""
     block: list[Column] = []
     for column in columns:
-        if block and total_width([judge, *block, column], GAP) > canvas.width:
+        if block and total_width([judge, *block, column], STRATA_GAP) > canvas.width:
             yield block
             block = []
         block.append(column)
