@@ -15,12 +15,14 @@ PLAIN_COLUMNS = ("a", "b", "kappa", "ci_low", "ci_high", "ac1", "n", "flag")
 
 
 def render_kappa(pairs: Sequence[Agreement], *, width: int, ascii_only: bool = False) -> RenderableType:
-    """The matrix, κ above its diagonal and AC1 below, then the pairs; a constant rater has no κ."""
+    """The matrix, κ above its diagonal and AC1 below, then the pairs; a constant judge has no κ."""
     canvas = Canvas(width, ascii_only)
-    judges = list(dict.fromkeys(judge for pair in pairs for judge in (pair.a, pair.b)))
+    judges: dict[str, None] = {}
+    for pair in pairs:
+        judges |= {pair.a: None, pair.b: None}
     if not judges:
         return canvas.text("no agreement: it takes two judges with verdicts", QUIET)
-    matrix = lay_out(first_fitting([_matrix(pairs, judges, canvas)], canvas, gap=GAP), canvas, gap=GAP)
+    matrix = lay_out(first_fitting([_matrix(pairs, list(judges), canvas)], canvas, gap=GAP), canvas, gap=GAP)
     table = lay_out(first_fitting([_pair_columns(pairs, canvas)], canvas, gap=GAP), canvas, gap=GAP)
     legend = "above the diagonal κ, below it AC1   n/a: a judge gave one verdict only   ! flagged"
     return Group(matrix, Text(), canvas.text(legend, QUIET), Text(), table)
@@ -36,24 +38,21 @@ def _matrix(pairs: Sequence[Agreement], judges: Sequence[str], canvas: Canvas) -
     known = {(pair.a, pair.b): pair for pair in pairs}
     numbers = Column(canvas.text("#"), tuple(canvas.text(str(place + 1)) for place in range(len(judges))))
     names = Column(canvas.text("judge"), tuple(canvas.cell(judge) for judge in judges), flexible=True)
-    columns = [
-        Column(
-            canvas.text(str(place + 1)),
-            tuple(_cell(known, row, column, canvas) for row in judges),
-            right=True,
-        )
-        for place, column in enumerate(judges)
-    ]
-    return [numbers, names, *columns]
+    columns = [numbers, names]
+    for number, column in enumerate(judges, start=1):
+        cells = tuple(_matrix_cell(known, row, column, canvas) for row in judges)
+        columns.append(Column(canvas.text(str(number)), cells, right=True))
+    return columns
 
 
-def _cell(known: dict[tuple[str, str], Agreement], row: str, column: str, canvas: Canvas) -> Text:
+def _matrix_cell(known: dict[tuple[str, str], Agreement], row: str, column: str, canvas: Canvas) -> Text:
     if row == column:
         return canvas.text(NOTHING, QUIET)
     if (row, column) in known:
         pair = known[row, column]
-        mark, style = ("!", PROBLEM) if pair.flag else ("", "")
-        return canvas.text(kappa_text(pair.kappa) + mark, style)
+        if pair.flag:
+            return canvas.text(f"{kappa_text(pair.kappa)}!", PROBLEM)
+        return canvas.text(kappa_text(pair.kappa))
     return canvas.text(kappa_text(known[column, row].ac1), QUIET)
 
 
@@ -68,15 +67,13 @@ def _pair_columns(pairs: Sequence[Agreement], canvas: Canvas) -> list[Column]:
         "n": [str(pair.n) for pair in ordered],
         "": [flag_text(pair.flag) if pair.flag else "" for pair in ordered],
     }
-    return [
-        Column(
-            canvas.text(title),
-            tuple(canvas.cell(text, PROBLEM if title == "" else "") for text in texts),
-            right=title in ("κ", "AC1", "n"),
-            flexible=title in ("pair", ""),
-        )
-        for title, texts in cells.items()
-    ]
+    columns = []
+    for title, texts in cells.items():
+        style = PROBLEM if title == "" else ""
+        drawn = tuple(canvas.cell(text, style) for text in texts)
+        is_number, is_flexible = title in ("κ", "AC1", "n"), title in ("pair", "")
+        columns.append(Column(canvas.text(title), drawn, right=is_number, flexible=is_flexible))
+    return columns
 
 
 def _plain_row(pair: Agreement) -> list[str]:

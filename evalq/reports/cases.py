@@ -31,7 +31,7 @@ SHORTEST_NAME = 4
 
 
 class GradeLine(NamedTuple):
-    """A grader's name, its mark (None: could not decide, or waits for people), its reason, and the rest."""
+    """A grader's name, its mark (None: undecided, or waiting for people), its reason, and the rest."""
 
     grader: str
     passed: bool | None
@@ -50,13 +50,13 @@ _SIGNS: dict[Verdict, tuple[str, str]] = {
 }
 _VERDICTS: dict[bool | None, Verdict] = {True: "passed", False: "failed", None: "errored"}
 _WORST_FIRST: tuple[Verdict, ...] = ("errored", "failed", "pending_review", "passed")
-_UNSAID = ("·", QUIET)
+_NO_ANSWER = ("·", QUIET)
 _LEGEND = "✓ passed   ✗ failed   ! not graded   ? waits for review   · no answer yet"
 
 
 @dataclass(frozen=True)
 class AnswerView:
-    """One judge's answer to a case, as marked; `tokens` are those in and those out."""
+    """One judge's answer to a case with its grades; `tokens` are input and output tokens."""
 
     judge: str
     sample: int
@@ -86,13 +86,14 @@ def render_case(case: CaseView, width: int, *, ascii_only: bool = False) -> Rend
     canvas = Canvas(width, ascii_only)
     about = "  ".join(fact for fact in (case.stratum, case.expected_type) if fact)
     heading = canvas.cell(case.case_id, "bold").append(canvas.text(f"   {about}", "not bold"))
-    parts = [
+    parts: list[RenderableType] = [
         heading,
-        *_block("input", case.input_text, canvas),
-        *_block("expected", case.expected_text, canvas),
+        *_text_block("input", case.input_text, canvas),
+        *_text_block("expected", case.expected_text, canvas),
     ]
-    answers = [part for answer in case.answers for part in _answer(answer, canvas)]
-    return Constrain(Group(*parts, *answers), width)
+    for answer in case.answers:
+        parts += _render_answer(answer, canvas)
+    return Constrain(Group(*parts), width)
 
 
 def render_case_list(
@@ -100,54 +101,64 @@ def render_case_list(
 ) -> RenderableType:
     """One unwrapped row per case: its stratum, a sign per judge, and how its input begins."""
     canvas = Canvas(width, ascii_only)
-    numbers = [str(place + 1) for place in range(len(judges))]
+    numbers = [str(number) for number in range(1, len(judges) + 1)]
     strata = [_column("stratum", [case.stratum for case in cases], canvas)]
-    named = _list_columns(cases, strata, _signs(cases, judges, _short_names(judges), canvas), canvas)
-    numbered = _signs(cases, judges, numbers, canvas)
-    layouts = [named, *(_list_columns(cases, middle, numbered, canvas) for middle in (strata, []))]
-    columns = first_fitting(layouts, canvas, gap=GAP)
-    key = "   ".join(f"{place} {judge}" for place, judge in enumerate(judges, start=1))
-    lines = [_LEGEND] if columns is named else [key, _LEGEND]
-    return Group(lay_out(columns, canvas, gap=GAP), Text(), *(canvas.text(line, QUIET) for line in lines))
+    named_signs = _sign_columns(cases, judges, _short_names(judges), canvas)
+    numbered_signs = _sign_columns(cases, judges, numbers, canvas)
+    named = _list_columns(cases, strata, named_signs, canvas)
+    numbered = _list_columns(cases, strata, numbered_signs, canvas)
+    without_strata = _list_columns(cases, [], numbered_signs, canvas)
+    columns = first_fitting([named, numbered, without_strata], canvas, gap=GAP)
+    parts: list[RenderableType] = [lay_out(columns, canvas, gap=GAP), Text()]
+    if columns is not named:
+        key = "   ".join(f"{number} {judge}" for number, judge in zip(numbers, judges, strict=True))
+        parts.append(canvas.text(key, QUIET))
+    return Group(*parts, canvas.text(_LEGEND, QUIET))
 
 
-def _block(title: str, text: str, canvas: Canvas) -> Iterator[RenderableType]:
+def _text_block(title: str, text: str, canvas: Canvas) -> Iterator[RenderableType]:
     yield Text()
     yield canvas.text(title, QUIET)
     yield Padding(canvas.text(text), (0, 0, 0, 2))
 
 
-def _answer(answer: AnswerView, canvas: Canvas) -> Iterator[RenderableType]:
-    """A judge's verdict and what it took, its words, then each grader's mark and reason."""
+def _render_answer(answer: AnswerView, canvas: Canvas) -> Iterator[RenderableType]:
+    """A judge's verdict and what it took, its answer, then each grader's mark and reason."""
     sign, style = _SIGNS[answer.verdict]
     kind = f": {answer.error_kind.replace('_', ' ')}" if answer.error_kind else ""
+    sample = f" #{answer.sample}" if answer.sample > 1 else ""
     yield Text()
-    heading = canvas.cell(answer.judge + (f" #{answer.sample}" if answer.sample > 1 else ""), "bold")
+    heading = canvas.cell(f"{answer.judge}{sample}", "bold")
     heading.append(canvas.text(f"   {sign} {answer.verdict}{kind}", f"not bold {style}"))
-    yield heading.append(canvas.text(f"   {_effort(answer)}", f"not bold {QUIET}"))
+    yield heading.append(canvas.text(f"   {_effort_text(answer)}", f"not bold {QUIET}"))
     yield Padding(canvas.text(answer.answer_text or "(no text)"), (0, 0, 0, 2))
-    yield from (Padding(_grade(grade, canvas), (0, 0, 0, 2)) for grade in answer.grades)
+    for grade in answer.grades:
+        yield Padding(_grade_line(grade, canvas), (0, 0, 0, 2))
 
 
-def _effort(answer: AnswerView) -> str:
+def _effort_text(answer: AnswerView) -> str:
     """1.84s · 812+96 tok · $0.0021"""
-    tokens = [f"{answer.tokens[0]}+{answer.tokens[1]} tok"] if answer.tokens else []
-    return " · ".join([latency(answer.latency_ms), *tokens, f"${money(answer.cost_usd, places=4)}"])
+    facts = [latency(answer.latency_ms)]
+    if answer.tokens:
+        facts.append(f"{answer.tokens[0]}+{answer.tokens[1]} tok")
+    facts.append(f"${money(answer.cost_usd, places=4)}")
+    return " · ".join(facts)
 
 
-def _grade(grade: GradeLine, canvas: Canvas) -> Text:
-    grader, passed, reason, *_ = grade
-    verdict: Verdict = "pending_review" if grade[5:6] == (True,) else _VERDICTS[passed]
+def _grade_line(grade: GradeLine, canvas: Canvas) -> Text:
+    verdict: Verdict = "pending_review" if grade.pending else _VERDICTS[grade.passed]
     sign, style = _SIGNS[verdict]
     word = "undecided" if verdict == "errored" else verdict.replace("_", " ")
-    line = canvas.cell(f"{sign} {grader} {word}", style)
-    return line.append(canvas.text(f": {reason}", "default")) if reason else line
+    line = canvas.cell(f"{sign} {grade.grader} {word}", style)
+    if grade.reason:
+        line.append(canvas.text(f": {grade.reason}", "default"))
+    return line
 
 
 def _list_columns(
     cases: Sequence[CaseView], strata: list[Column], signs: list[Column], canvas: Canvas
 ) -> list[Column]:
-    """The columns of a row, its input as long as there is room for."""
+    """The columns of a row, with as much of the input as there is room for."""
     columns = [_column("case", [case.case_id for case in cases], canvas), *strata, *signs]
     room = canvas.width - total_width(columns, GAP) - GAP
     width = min(max(room, NARROWEST_INPUT), INPUT_WIDTH)
@@ -158,36 +169,36 @@ def _column(title: str, cells: Sequence[str], canvas: Canvas) -> Column:
     return Column(canvas.text(title), tuple(canvas.cell(cell) for cell in cells), flexible=True)
 
 
-def _signs(
+def _sign_columns(
     cases: Sequence[CaseView], judges: Sequence[str], names: Sequence[str], canvas: Canvas
 ) -> list[Column]:
-    """A column per judge, under its name or number."""
-    return [
-        Column(canvas.cell(name), tuple(canvas.cell(*_sign(case.answers, judge)) for case in cases))
-        for judge, name in zip(judges, names, strict=True)
-    ]
+    """A column of signs per judge, under its name or number."""
+    columns = []
+    for judge, name in zip(judges, names, strict=True):
+        signs = tuple(canvas.cell(*_sign_of(case.answers, judge)) for case in cases)
+        columns.append(Column(canvas.cell(name), signs))
+    return columns
 
 
-def _sign(answers: Sequence[AnswerView], judge: str) -> tuple[str, str]:
-    """The verdict's sign; of several samples the worst one's, with how many passed."""
+def _sign_of(answers: Sequence[AnswerView], judge: str) -> tuple[str, str]:
+    """The verdict's sign; for several samples the worst one's, with how many passed."""
     verdicts = [answer.verdict for answer in answers if answer.judge == judge]
-    worst = next((verdict for verdict in _WORST_FIRST if verdict in verdicts), None)
-    sign, style = _UNSAID if worst is None else _SIGNS[worst]
-    return (f"{sign} {verdicts.count('passed')}/{len(verdicts)}" if len(verdicts) > 1 else sign), style
+    if not verdicts:
+        return _NO_ANSWER
+    sign, style = _SIGNS[min(verdicts, key=_WORST_FIRST.index)]
+    if len(verdicts) > 1:
+        sign += f" {verdicts.count('passed')}/{len(verdicts)}"
+    return sign, style
 
 
 def _short_names(judges: Sequence[str]) -> list[str]:
-    """The shortest beginnings that still tell the judges apart."""
+    """The shortest beginnings that still distinguish the judges."""
     return [_short_name(judge, [other for other in judges if other != judge]) for judge in judges]
 
 
 def _short_name(judge: str, others: Sequence[str]) -> str:
-    lengths = range(SHORTEST_NAME, len(judge))
-    return next(
-        (
-            judge[:length]
-            for length in lengths
-            if not any(other.startswith(judge[:length]) for other in others)
-        ),
-        judge,
-    )
+    for length in range(SHORTEST_NAME, len(judge)):
+        beginning = judge[:length]
+        if not any(other.startswith(beginning) for other in others):
+            return beginning
+    return judge

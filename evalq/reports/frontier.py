@@ -1,11 +1,11 @@
-"""Dollars against quality on the terminal: the judges nobody beats at their price, per task and overall."""
+"""The frontier of dollars and quality, on the terminal and as tab-separated rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evalq.reports.plain import EMPTY
+from evalq.reports.plain import EMPTY, tab_separated
 from evalq.reports.text import (
     GOOD,
     PROBLEM,
@@ -15,7 +15,6 @@ from evalq.reports.text import (
     first_fitting,
     lay_out,
     money,
-    one_line,
     percent,
     span,
     to_ascii,
@@ -23,20 +22,37 @@ from evalq.reports.text import (
 from evalq.results import BakeOffResult, LeftOut, Offer, PortfolioResult
 
 GAP = 2
+OVERALL = "overall"
+COLUMNS = (
+    "task",
+    "judge",
+    "pass_pct",
+    "ci_low",
+    "ci_high",
+    "usd_per_case",
+    "n",
+    "on_frontier",
+    "dominated_by",
+    "not_separable_from",
+)
 LEGEND = "● on the frontier: no other judge is as cheap and as good   = not separable from a cheaper one"
 
 
 def render_frontier(result: PortfolioResult, *, width: int, ascii_only: bool = False) -> RenderableType:
     """A table for each task and one over all, cheapest judge first; then the judges left out, the dollars."""
     canvas = Canvas(width, ascii_only)
-    tables = [
-        part for title, offers in sections(result) for part in (*_section(title, offers, canvas), Text())
-    ]
-    return Group(*tables, *_closing(result, canvas))
+    parts: list[RenderableType] = []
+    for title, offers in sections(result):
+        parts += [*_render_section(title, offers, canvas), Text()]
+    parts.append(canvas.text(LEGEND, QUIET))
+    parts += [canvas.text(f"! {describe_left_out(each)}", PROBLEM) for each in result.frontier.excluded]
+    parts += [canvas.text(f"! {warning}", PROBLEM) for warning in result.warnings]
+    parts.append(canvas.text(f"$ {describe_cost(result)}"))
+    return Group(*parts)
 
 
 def sections(result: PortfolioResult) -> Iterator[tuple[str, Sequence[Offer]]]:
-    """Headings with their offers: every task, then all, if they are more than one."""
+    """Headings with their offers: every task, then the mean over tasks if there are several."""
     for bakeoff in result.bakeoffs:
         yield f"frontier  {bakeoff.task} · {bakeoff.eval_set}", result.frontier.per_task[bakeoff.task]
     if len(result.bakeoffs) > 1:
@@ -44,8 +60,8 @@ def sections(result: PortfolioResult) -> Iterator[tuple[str, Sequence[Offer]]]:
         yield f"frontier  overall · {tasks}", result.frontier.overall
 
 
-def remark(offer: Offer) -> str:
-    """Who is as good for less, or who cannot be told from it for less."""
+def describe_rival(offer: Offer) -> str:
+    """The judge that is as good for less, or a cheaper one that cannot be told apart; "" without one."""
     if offer.dominated_by:
         return f"no better than {offer.dominated_by}, and no cheaper"
     if offer.not_separable_from:
@@ -53,13 +69,13 @@ def remark(offer: Offer) -> str:
     return ""
 
 
-def left_out(excluded: LeftOut) -> str:
+def describe_left_out(excluded: LeftOut) -> str:
     """A judge without a place, and why."""
     return f"{excluded.judge} left out on {excluded.task}: {excluded.reason}"
 
 
-def dollars(result: PortfolioResult) -> str:
-    """What all of it cost, and under which cap."""
+def describe_cost(result: PortfolioResult) -> str:
+    """What all of it cost, and the cap."""
     cap = "spent" if result.cap_usd is None else f"of {money(result.cap_usd)} cap"
     return f"{money(result.spent_usd)} {cap}"
 
@@ -68,7 +84,7 @@ def _mark(offer: Offer) -> str:
     return ("●" if offer.on_frontier else "·") + ("=" if offer.not_separable_from else "")
 
 
-def _section(title: str, offers: Sequence[Offer], canvas: Canvas) -> Iterator[RenderableType]:
+def _render_section(title: str, offers: Sequence[Offer], canvas: Canvas) -> Iterator[RenderableType]:
     yield canvas.text(title, "bold")
     if not offers:
         yield canvas.text("no judge has a rate and a price here", PROBLEM)
@@ -81,7 +97,7 @@ def _section(title: str, offers: Sequence[Offer], canvas: Canvas) -> Iterator[Re
         _column("$/case", lambda each: money(each.usd_per_case, places=4), offers, canvas, right=True),
         _column("n", lambda each: str(each.n), offers, canvas, right=True),
     ]
-    wide = [*narrow, _column("", remark, offers, canvas)]
+    wide = [*narrow, _column("", describe_rival, offers, canvas)]
     yield lay_out(first_fitting([wide, narrow], canvas, gap=GAP), canvas, gap=GAP)
 
 
@@ -98,40 +114,23 @@ def _column(
     return Column(canvas.text(title), cells, right=right, flexible=flexible)
 
 
-def _closing(result: PortfolioResult, canvas: Canvas) -> Iterator[RenderableType]:
-    yield canvas.text(LEGEND, QUIET)
-    yield from (canvas.text(f"! {left_out(each)}", PROBLEM) for each in result.frontier.excluded)
-    yield from (canvas.text(f"! {warning}", PROBLEM) for warning in result.warnings)
-    yield canvas.text(f"$ {dollars(result)}")
-
-
-OVERALL = "overall"
-COLUMNS = (
-    "task",
-    "judge",
-    "pass_pct",
-    "ci_low",
-    "ci_high",
-    "usd_per_case",
-    "n",
-    "on_frontier",
-    "dominated_by",
-    "not_separable_from",
-)
-
-
 def plain_heading(result: BakeOffResult) -> str:
-    """A commented line above a task's own table: whose it is."""
-    return _joined(["# bake-off", str(result.id), result.task, result.eval_set])
+    """The comment above a task's own table: its bake-off, task and evalset."""
+    return tab_separated(["# bake-off", str(result.id), result.task, result.eval_set])
 
 
 def render_plain_frontier(result: PortfolioResult) -> str:
     """The offers for cut, awk and sort; shares in percent, `-` where there is nothing to say."""
-    named = [(task, offers) for task, offers in result.frontier.per_task.items()]
-    if len(named) > 1:
-        named.append((OVERALL, result.frontier.overall))
-    rows = [_row(task, offer) for task, offers in named for offer in offers]
-    return "\n".join(_joined(fields) for fields in [COLUMNS, *rows, *_remarks(result)])
+    tables = dict(result.frontier.per_task)
+    if len(tables) > 1:
+        tables[OVERALL] = result.frontier.overall
+    rows: list[Sequence[str]] = [COLUMNS]
+    for task, offers in tables.items():
+        rows += [_row(task, offer) for offer in offers]
+    rows += [("# excluded", describe_left_out(each)) for each in result.frontier.excluded]
+    rows += [("# warning", to_ascii(warning)) for warning in result.warnings]
+    rows.append(("# cost", describe_cost(result)))
+    return "\n".join(map(tab_separated, rows))
 
 
 def _row(task: str, offer: Offer) -> Sequence[str]:
@@ -146,13 +145,3 @@ def _row(task: str, offer: Offer) -> Sequence[str]:
         offer.dominated_by or EMPTY,
         ",".join(offer.not_separable_from) or EMPTY,
     ]
-
-
-def _remarks(result: PortfolioResult) -> Iterator[Sequence[str]]:
-    yield from (("# excluded", left_out(each)) for each in result.frontier.excluded)
-    yield from (("# warning", to_ascii(warning)) for warning in result.warnings)
-    yield ("# cost", dollars(result))
-
-
-def _joined(fields: Sequence[str]) -> str:
-    return "\t".join(one_line(field) for field in fields)

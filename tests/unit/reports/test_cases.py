@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from evalq.records import Verdict
-from evalq.reports.cases import AnswerView, CaseView, render_case, render_case_list
+from evalq.reports.cases import AnswerView, CaseView, GradeLine, render_case, render_case_list
 
 Show = Callable[..., str]
 JUDGES = ["grok-4.3", "opus-4.7", "sonnet-4.6"]
@@ -20,7 +20,10 @@ def _answer(
         verdict=verdict,
         error_kind="call_permanent" if verdict == "errored" else None,
         answer_text=text,
-        grades=(("sonnet-4.6", verdict == "passed", "both quotes verbatim"), ("contains", None, "")),
+        grades=(
+            GradeLine("sonnet-4.6", verdict == "passed", "both quotes verbatim"),
+            GradeLine("contains", None, ""),
+        ),
         latency_ms=1840,
         cost_usd=Decimal("0.0021"),
         tokens=(812, 96),
@@ -73,7 +76,7 @@ def test_a_second_sample_is_numbered_and_missing_facts_are_left_out(case: CaseVi
 def test_a_hostile_answer_stays_letters_everywhere(
     hostile: str, forbidden: frozenset[str], show: Show
 ) -> None:
-    answer = AnswerView(hostile, 1, "errored", hostile, hostile, ((hostile, True, hostile),))
+    answer = AnswerView(hostile, 1, "errored", hostile, hostile, (GradeLine(hostile, True, hostile),))
     case = CaseView(hostile, hostile, hostile, hostile, hostile, (answer,))
     for output in (show(render_case(case, 100)), show(render_case_list([case], [hostile], 100))):
         assert not set(output) & forbidden
