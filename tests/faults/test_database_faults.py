@@ -73,7 +73,7 @@ def log_of(scene: Scene, name: str) -> str:
 def test_the_answers_of_a_worker_that_died_while_postgres_was_away_are_stored_by_the_next_one(
     new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N, lease_s=3.0)
+    scene = new_scene(N, lease_s=5.0)
     bakeoff_id = lose_postgres_in_mid_call(scene)
     for name in ("w1", "w2"):
         scene.kill_worker(name)

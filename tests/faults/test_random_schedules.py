@@ -28,7 +28,7 @@ def test_any_order_of_faults_keeps_every_promise(
 ) -> None:
     print(f"seed {seed}: replay with --faults-seed {seed}")
     rng, n_cases = Random(seed), 100 if is_long else 40
-    scene = new_scene(n_cases, latency_ms=120, lease_s=3.0)
+    scene = new_scene(n_cases, latency_ms=120, lease_s=5.0)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(n_cases), ambiguous_repeats=REPEATS)
     acts = schedule(rng)
@@ -47,7 +47,7 @@ def test_a_large_bake_off_survives_a_kill_every_two_seconds(
     if not is_long:
         pytest.skip("5,000 jobs belong to the long form: make faults")
     rng, n_cases = Random(5000), 2500
-    scene = new_scene(n_cases, latency_ms=150, slots=32, lease_s=4.0)
+    scene = new_scene(n_cases, latency_ms=150, slots=32, lease_s=5.0)
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(n_cases), ambiguous_repeats=REPEATS, cap_usd=50)
     acts, done = schedule(rng), 0

@@ -71,7 +71,7 @@ def hours_off(scene: Scene, name: str) -> float:
 def test_a_clock_an_hour_off_changes_nothing_beside_a_right_one_or_alone(
     offset: str, hours: int, new_scene: NewScene, judged: Judged
 ) -> None:
-    scene = new_scene(N, lease_s=3.0)
+    scene = new_scene(N, lease_s=5.0)
     scene.start("right")
     scene.start_worker("off", **clock(offset))
     bakeoff_id = scene.bake(scene.plan(N))

@@ -11,7 +11,7 @@ from fault_scene import Scene
 from evalq.calling.failpoints import FailpointName
 
 N = 24
-LEASE_S = 3.0  # short: what a dead worker held is to come back soon
+LEASE_S = 5.0  # short, since a dead worker holds its jobs for as long; a starved one must still renew it
 NewScene = Callable[..., Scene]
 Judged = Callable[..., Tally]
 
