@@ -25,17 +25,19 @@ def run_half(arguments: list[str], report: Path) -> int:
     return code if code >= 0 else 128 - code  # as a shell counts a death by signal
 
 
-def count_results(report: Path) -> Counter[str]:
-    """The numbers of passed, failed and skipped tests; a half without a report counts as one failure."""
-    if not report.exists():
-        return Counter(failed=1)
-    suite = ElementTree.parse(report).find("testsuite")
-    assert suite is not None
-    tests, failures, errors, skipped = (
-        int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")
-    )
-    failed = failures + errors
-    return Counter(passed=tests - failed - skipped, failed=failed, skipped=skipped)
+def count_results(report: Path, code: int) -> Counter[str]:
+    """The numbers of passed, failed and skipped tests; a half that broke down has at least one failure."""
+    counts: Counter[str] = Counter()
+    suite = ElementTree.parse(report).find("testsuite") if report.exists() else None
+    if suite is not None:
+        tests, failures, errors, skipped = (
+            int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")
+        )
+        failed = failures + errors
+        counts.update(passed=tests - failed - skipped, failed=failed, skipped=skipped)
+    if code != 0 and not counts["failed"]:
+        counts["failed"] = 1
+    return counts
 
 
 def main() -> int:
@@ -46,7 +48,7 @@ def main() -> int:
         for number, arguments in enumerate(HALVES):
             report = Path(folder) / f"{number}.xml"
             codes.append(run_half(arguments, report))
-            totals += count_results(report)
+            totals += count_results(report, codes[-1])
     print(f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped")
     return max(codes)
 
