@@ -56,7 +56,7 @@ def baseline() -> None:
 @_FILE
 @answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
-@click.option("--version", help="What the outputs are of: a version, a commit.")
+@click.option("--version", help="The version or commit that gives the outputs.")
 @options.max_cost
 @options.allow_unpriced
 @options.as_json("The captured baselines, as JSON.")
@@ -92,7 +92,7 @@ def capture(context: Context, path: Path, wanted: SuiteOptions, version: str | N
 @options.as_json("The evalq.baselines/1 document.")
 @pass_context
 def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> int:
-    """Show the baselines of FILE: of which version, captured when, and how their evals have done since."""
+    """Show the baselines of FILE: their version, when they were captured, and the failures since then."""
     from evalq.formats.suite.baselines import baseline_rows, load_baselines
     from evalq.formats.suite.read import read_suite
 

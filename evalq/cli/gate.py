@@ -89,9 +89,7 @@ class _GateResult:
 )
 @click.option("--strict", is_flag=True, help="Decide on the lower end of each interval, not on the value.")
 @click.option("--phase", default="phase", show_default=True, help="Fills {phase_id} in report paths.")
-@click.option(
-    "--report", type=click.Path(path_type=Path), help="Write the phase report here, whatever it says."
-)
+@click.option("--report", type=click.Path(path_type=Path), help="Write the phase report to this file, too.")
 @filter_options
 @answer_options
 @options.max_cost

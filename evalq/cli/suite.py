@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FILTER_OPTIONS = (
-    click.option("--category", multiple=True, help="Only capability or regression evals, or a category's."),
+    click.option(
+        "--category",
+        multiple=True,
+        help="Only capability evals, regression evals, or evals of this category.",
+    ),
     click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either."),
     click.option("--difficulty", multiple=True, help="Only evals of this difficulty."),
     click.option(
         "--grader-type",
         type=click.Choice(["code", "model", "human"]),
-        help="Only graders of this type mark; evals without one are left out, unless the suite shares a "
-        "stand-in under overrides.",
+        help="Grade only with graders of this type; evals without one are left out, unless the suite has an "
+        "override for it.",
     ),
 )
 _ANSWER_OPTIONS = (

@@ -1,1 +1,1 @@
-"""Suites of evals run on the fleet: chosen, planned, run, retried, compared with baselines, gated."""
+"""Suites of evals (eval-suite.yaml): read, planned, run, reported, compared with baselines, gated."""
