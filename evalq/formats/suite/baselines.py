@@ -155,7 +155,7 @@ def comparison_rows(done: SuiteRun, known: Baselines) -> Iterator[ComparisonRow]
             one.status,
             "" if one.status == "passed" else one.reason,
             one.criticality,
-            _iso(baseline.last_passed) if baseline else None,
+            _format_moment(baseline.last_passed) if baseline else None,
             baseline.failure_count if baseline else 0,
         )
 
@@ -175,7 +175,7 @@ def _is_newer(one: Baseline, other: Baseline) -> bool:
     return other.captured_at is None or one.captured_at > other.captured_at
 
 
-def _iso(moment: datetime | None) -> str | None:
+def _format_moment(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
@@ -224,7 +224,7 @@ def _write_file(suite: Suite, eval_id: str, known: Sequence[Baseline]) -> Path:
                 {
                     "judge": one.judge,
                     "version": one.version,
-                    "captured_at": _iso(one.captured_at),
+                    "captured_at": _format_moment(one.captured_at),
                     "environment": dict(one.environment),
                     "bakeoff_id": one.bakeoff_id,
                     "output": one.output,
@@ -259,8 +259,8 @@ def _captured_row(found: Baseline, form: RegressionForm) -> BaselineRow:
         inline,
         judge=found.judge,
         source="inline",
-        captured_at=_iso(found.captured_at) or inline.captured_at,
-        last_passed=_iso(found.last_passed) or inline.last_passed,
+        captured_at=_format_moment(found.captured_at) or inline.captured_at,
+        last_passed=_format_moment(found.last_passed) or inline.last_passed,
         failure_count=found.failure_count,
     )
     if found.output is None:

@@ -35,7 +35,7 @@ def capture(runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: d
     for assignment in plan.assignments:
         (found,) = collect_outcomes(db, [assignment], rounds.rounds)
         for one, outcome in zip(assignment.evals, found.evals, strict=True):
-            baseline = _baseline(plan.suite.name, assignment, one, outcome, version=version)
+            baseline = _build_baseline(plan.suite.name, assignment, one, outcome, version=version)
             if baseline is None:
                 missing.append((one.id, assignment.key))
             else:
@@ -44,7 +44,7 @@ def capture(runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: d
     return CapturedBaselines(tuple(captured), tuple(files), tuple(missing), rounds)
 
 
-def _baseline(
+def _build_baseline(
     suite: str, assignment: Assignment, one: SuiteEval, outcome: EvalOutcome, *, version: str | None
 ) -> Baseline | None:
     """The answer as a baseline; None without one."""

@@ -37,7 +37,7 @@ def collect_outcomes(
 
     Several systems count as one, unless two of them answered the same evals: then each is listed.
     """
-    first, again = _attempts(db, rounds, retries=False), _attempts(db, rounds, retries=True)
+    first, again = _attempts_of(db, rounds, retries=False), _attempts_of(db, rounds, retries=True)
     run: dict[tuple[str, str], SuiteEval] = {}
     for one in rounds:
         for judge in one.bakeoff.plan.judges:
@@ -46,11 +46,11 @@ def collect_outcomes(
     for assignment in assignments:
         name = assignment.judge.name
         evals = [run.get((name, each.id), each) for each in assignment.evals]
-        outcomes[name] = [outcome_of(each, assignment, first, again) for each in evals]
-    return _by_judge(assignments, outcomes)
+        outcomes[name] = [_build_eval_outcome(each, assignment, first, again) for each in evals]
+    return _group_by_judge(assignments, outcomes)
 
 
-def _by_judge(
+def _group_by_judge(
     assignments: Sequence[Assignment], outcomes: Mapping[str, Sequence[EvalOutcome]]
 ) -> tuple[JudgeOutcomes, ...]:
     systems = [one.judge for one in assignments if one.is_system]
@@ -69,10 +69,12 @@ def _by_judge(
     return (JudgeOutcomes(names, models, tuple(of_systems)),)
 
 
-def outcome_of(one: SuiteEval, assignment: Assignment, first: Attempts, again: Attempts) -> EvalOutcome:
+def _build_eval_outcome(
+    one: SuiteEval, assignment: Assignment, first: Attempts, again: Attempts
+) -> EvalOutcome:
     """The outcome of one eval for one judge, from its first attempts and its retries."""
     key = assignment.judge.name, one.id
-    outcome = _outcome(one.case, first.get(key, ()), again.get(key, ()), grader_types=one.grader_types)
+    outcome = _build_outcome(one.case, first.get(key, ()), again.get(key, ()), grader_types=one.grader_types)
     lacks_baseline = one.regression is not None and key not in first and not one.case.graders
     return replace(outcome, lacks_baseline=lacks_baseline, answered_by=assignment.key)
 
@@ -98,12 +100,12 @@ def _outcomes_of_bakeoff(db: Database, bakeoff_id: int, eval_set_sha: str) -> tu
     attempts = _read_attempts(db, bakeoff_id, [case.id for case in cases])
     found = []
     for run in bakeoffs.runs(db, bakeoff_id):
-        evals = tuple(_outcome(case, attempts.get((run.judge, case.id), ()), ()) for case in cases)
+        evals = tuple(_build_outcome(case, attempts.get((run.judge, case.id), ()), ()) for case in cases)
         found.append(JudgeOutcomes(run.judge, run.judge, evals))
     return tuple(found)
 
 
-def _outcome(
+def _build_outcome(
     case: EvalCase,
     samples: Sequence[Attempt],
     retries: Sequence[Attempt],
@@ -132,7 +134,7 @@ def _expected_text(case: EvalCase) -> str:
     return answer if isinstance(answer, str) else json.dumps(case.expected, ensure_ascii=False)
 
 
-def _attempts(db: Database, rounds: Sequence[Round], *, retries: bool) -> Attempts:
+def _attempts_of(db: Database, rounds: Sequence[Round], *, retries: bool) -> Attempts:
     found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for one in sorted(rounds, key=lambda each: each.attempt):
         if bool(one.attempt) == retries:
@@ -149,11 +151,11 @@ def _read_attempts(
     grades = answers.grades(db, [answer.job_id for answer in stored])
     found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for answer in stored:
-        found[answer.judge, answer.case_id].append(_attempt(answer, grades[answer.job_id]))
+        found[answer.judge, answer.case_id].append(_build_attempt(answer, grades[answer.job_id]))
     return found
 
 
-def _attempt(answer: JudgeAnswer, grades: Sequence[Grade]) -> Attempt:
+def _build_attempt(answer: JudgeAnswer, grades: Sequence[Grade]) -> Attempt:
     undecided = [grade.reason for grade in grades if grade.passed is None]
     return Attempt(
         answer.verdict,

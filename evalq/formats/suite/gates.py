@@ -119,16 +119,16 @@ def read_gates(path: Path) -> list[GateForm]:
     located = load_file(path)
     shape = shape_of(located.value)
     if shape == "trigger":
-        return [_trigger_gate(part_at(located, "eval_trigger"), path)]
+        return [_read_trigger(part_at(located, "eval_trigger"), path)]
     if shape == "phase":
-        return _phase_gates(part_at(located, "phase"), path)
+        return _read_phase(part_at(located, "phase"), path)
     if path.is_dir() or shape in RUNNABLE:
         return [GateForm(path.stem, path, {})]
     message = "neither a phase with an eval step, an eval_trigger, nor a suite"
     raise InputError(located.problem((), message, "write one of them"))
 
 
-def _trigger_gate(located: Located, path: Path) -> GateForm:
+def _read_trigger(located: Located, path: Path) -> GateForm:
     form = validate(TriggerForm, located)
     report_path = form.on_failure.report_path
     if report_path and not _is_inside(report_path, path):
@@ -149,20 +149,20 @@ def _trigger_gate(located: Located, path: Path) -> GateForm:
     )
 
 
-def _phase_gates(located: Located, path: Path) -> list[GateForm]:
+def _read_phase(located: Located, path: Path) -> list[GateForm]:
     steps = require_mapping(located, "a phase").get("steps")
     if not isinstance(steps, list):
         raise InputError(located.problem(("steps",), "a phase without steps", "list them under steps"))
     gates = []
     for step in split_entries(part_at(located, "steps")).values():
         if validate(StepForm, step).type == "eval":
-            gates.append(_step_gate(step, path))
+            gates.append(_read_step(step, path))
     if not gates:
         raise InputError(located.problem(("steps",), "no step of type eval", "add one, with its suite"))
     return gates
 
 
-def _step_gate(step: Located, path: Path) -> GateForm:
+def _read_step(step: Located, path: Path) -> GateForm:
     if "config" not in step.value:
         raise InputError(step.problem((), "an eval step without config", "add config, with its suite"))
     form = validate(StepConfig, part_at(step, "config"))

@@ -53,17 +53,17 @@ def graders_of(forms: list[GraderForm], expected: ExpectedForm | None, library: 
     """
     expected = expected or ExpectedForm(type="none")
     if not forms:
-        return [_default_grader(expected)]
+        return [_build_default_grader(expected)]
     graders = []
     for form in forms:
         config = {**library.defaults.get(form.type, {}), **form.config}
         match form.type:
             case "code":
-                grader = _code_grader(config, expected)
+                grader = _build_code_grader(config, expected)
             case "model":
-                grader = model_grader(config, library)
+                grader = build_model_grader(config, library)
             case "human":
-                grader = _human_grader(config, library)
+                grader = _build_human_grader(config, library)
         own = {"name": form.name, "weight": form.weight, "required": form.required}
         graders.append({**grader, **{key: value for key, value in own.items() if value is not None}})
     return graders
@@ -81,19 +81,19 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _default_grader(expected: ExpectedForm) -> Config:
+def _build_default_grader(expected: ExpectedForm) -> Config:
     if expected.type == "none":
         raise ValueError("nothing grades the answer; add a grader, or what is expected")
     if expected.type == "semantic" and not isinstance(expected.value, dict):
         return {"type": "verdict", "rubric": "answer_matches"}
-    return _code_grader({}, expected)
+    return _build_code_grader({}, expected)
 
 
-def _code_grader(config: Config, expected: ExpectedForm) -> Config:
+def _build_code_grader(config: Config, expected: ExpectedForm) -> Config:
     config = dict(config)
     method = str(config.pop("method", "") or _guess_method(config, expected)).replace("-", "_")
     method = _METHOD_SPELLINGS.get(method, method)
-    build = _CODE_GRADERS.get(method, _other_check)
+    build = _CODE_GRADERS.get(method, _build_other_check)
     return build(method, config, expected)
 
 
@@ -107,58 +107,58 @@ def _guess_method(config: Config, expected: ExpectedForm) -> str:
     return _METHOD_BY_EXPECTED[expected.type]
 
 
-def _exact(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_exact(method: str, config: Config, expected: ExpectedForm) -> Config:
     value = config.pop("value", config.pop("expected", expected.value))
-    others = _alternatives([as_text(other) for other in expected.alternatives])
+    others = _with_alternatives([as_text(other) for other in expected.alternatives])
     return {"type": method, "value": as_text(value), **others, **config}
 
 
-def _contains(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_contains(method: str, config: Config, expected: ExpectedForm) -> Config:
     value = config.pop("value", config.pop("expected", expected.value))
     prefix = "" if config.pop("case_sensitive", True) else "i"
     if isinstance(value, list):
         return {"type": f"{prefix}contains_all", "values": [as_text(one) for one in value], **config}
-    others = _alternatives([as_text(other) for other in expected.alternatives])
+    others = _with_alternatives([as_text(other) for other in expected.alternatives])
     return {"type": f"{prefix}{method}", "value": as_text(value), **others, **config}
 
 
-def _regex(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_regex(method: str, config: Config, expected: ExpectedForm) -> Config:
     pattern = config.pop("pattern", expected.value)
     if not isinstance(pattern, str):
         raise ValueError("a regex grader has no pattern; add pattern to its config")
-    others = _alternatives(expected.alternatives if expected.type == "pattern" else [])
+    others = _with_alternatives(expected.alternatives if expected.type == "pattern" else [])
     return {"type": method, "pattern": pattern, **others, **config}
 
 
-def _semantic(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_semantic(method: str, config: Config, expected: ExpectedForm) -> Config:
     value = expected.value
     required = value if isinstance(value, dict) else {"must_include": value}
     return {"type": method, **required, **config}
 
 
-def _structural(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_structural(method: str, config: Config, expected: ExpectedForm) -> Config:
     if expected.type == "none":
         return {"type": method, **config}
-    return {"type": method, "value": expected.value, **_alternatives(expected.alternatives), **config}
+    return {"type": method, "value": expected.value, **_with_alternatives(expected.alternatives), **config}
 
 
-def _numeric(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_numeric(method: str, config: Config, expected: ExpectedForm) -> Config:
     grader: Config = {"type": method}
     if expected.type != "none":
         grader["value"] = _as_float(expected.value)
-    return {**grader, **_alternatives([_as_float(one) for one in expected.alternatives]), **config}
+    return {**grader, **_with_alternatives([_as_float(one) for one in expected.alternatives]), **config}
 
 
-def _function(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_function(method: str, config: Config, expected: ExpectedForm) -> Config:
     cases = config.pop("test_cases", None)
     if cases is None and isinstance(expected.value, dict):
         cases = expected.value.get("test_cases")
     if not isinstance(cases, list) or not cases:
         raise ValueError("a function_output grader has no test_cases; list input and output of each")
-    return {"type": method, "test_cases": [_test_case(case) for case in cases], **config}
+    return {"type": method, "test_cases": [_read_test_case(case) for case in cases], **config}
 
 
-def _test_case(case: Any) -> Any:
+def _read_test_case(case: Any) -> Any:
     """Read `input` and `output` as `args` and `expected`; one argument need not be a list."""
     if not isinstance(case, dict) or "input" not in case:
         return case
@@ -173,7 +173,7 @@ def _test_case(case: Any) -> Any:
     return {**call, **{key: value for key, value in case.items() if key not in ("input", "output")}}
 
 
-def _other_check(method: str, config: Config, expected: ExpectedForm) -> Config:
+def _build_other_check(method: str, config: Config, expected: ExpectedForm) -> Config:
     """Any other check by its own name; what is expected is its value unless its config has one."""
     has_value = bool({"value", "values", "expected"} & config.keys())
     if has_value or expected.value in (None, {}):
@@ -182,18 +182,18 @@ def _other_check(method: str, config: Config, expected: ExpectedForm) -> Config:
 
 
 _CODE_GRADERS: Mapping[str, Callable[[str, Config, ExpectedForm], Config]] = {
-    "exact_match": _exact,
-    "equals": _exact,
-    "contains": _contains,
-    "regex": _regex,
-    "semantic": _semantic,
-    "structural_match": _structural,
-    "numeric": _numeric,
-    "function_output": _function,
+    "exact_match": _build_exact,
+    "equals": _build_exact,
+    "contains": _build_contains,
+    "regex": _build_regex,
+    "semantic": _build_semantic,
+    "structural_match": _build_structural,
+    "numeric": _build_numeric,
+    "function_output": _build_function,
 }
 
 
-def _alternatives(values: list[Any]) -> Config:
+def _with_alternatives(values: list[Any]) -> Config:
     return {"alternatives": values} if values else {}
 
 
@@ -202,7 +202,7 @@ def _as_float(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _human_grader(config: Config, library: Library) -> Config:
+def _build_human_grader(config: Config, library: Library) -> Config:
     """A human grader; its scale and its rubric may be the names of shared ones."""
     grader = {"type": "human", **config}
     scale, rubric = config.get("rating_scale"), config.get("rubric")
@@ -215,7 +215,7 @@ def _human_grader(config: Config, library: Library) -> Config:
     return grader
 
 
-def model_grader(config: Mapping[str, Any], library: Library) -> Config:
+def build_model_grader(config: Mapping[str, Any], library: Library) -> Config:
     """A model grader; ValueError for invalid config."""
     unknown = sorted(set(config) - _MODEL_GRADER_KEYS)
     if unknown:
@@ -224,20 +224,20 @@ def model_grader(config: Mapping[str, Any], library: Library) -> Config:
     scoring = config.get("scoring") or {}
     if not isinstance(scoring, dict):
         raise ValueError("scoring is not a mapping; write type, and range or categories")
-    rubric = _rubric_text(config.get("rubric"), library)
+    rubric = _find_rubric(config.get("rubric"), library)
     match scoring.get("type", "numeric"):
         case "categorical":
-            grader = _categorical_grader(config, scoring, rubric)
+            grader = _build_categorical_grader(config, scoring, rubric)
         case "boolean":
-            grader = {"type": "boolean", "rubric": rubric, **_examples(config, _boolean_example)}
+            grader = {"type": "boolean", "rubric": rubric, **_read_examples(config, _read_boolean_example)}
         case "numeric":
-            grader = _score_grader(config, scoring, rubric)
+            grader = _build_score_grader(config, scoring, rubric)
         case other:
             raise ValueError(f"scoring.type cannot be {other!r}; write numeric, categorical or boolean")
     return {**{key: config[key] for key in _MODEL_KEYS if config.get(key) is not None}, **grader}
 
 
-def _rubric_text(written: Any, library: Library) -> str:
+def _find_rubric(written: Any, library: Library) -> str:
     """The rubric: its text, or that of the shared or built-in one it names."""
     if written is None:
         return _DEFAULT_RUBRIC
@@ -250,7 +250,7 @@ def _rubric_text(written: Any, library: Library) -> str:
     return built_in if built_in in CRITERIA or built_in in RUBRICS else written
 
 
-def _categorical_grader(config: Mapping[str, Any], scoring: Config, rubric: str) -> Config:
+def _build_categorical_grader(config: Mapping[str, Any], scoring: Config, rubric: str) -> Config:
     passing = config.get("pass_categories", scoring.get("pass_categories"))
     if not passing:
         raise ValueError("which categories pass? add pass_categories beside them")
@@ -259,32 +259,32 @@ def _categorical_grader(config: Mapping[str, Any], scoring: Config, rubric: str)
         "rubric": _escape_braces(rubric),
         "categories": scoring.get("categories", []),
         "pass_categories": passing,
-        **_examples(config, _category_example),
+        **_read_examples(config, _read_category_example),
     }
 
 
-def _score_grader(config: Mapping[str, Any], scoring: Config, rubric: str) -> Config:
+def _build_score_grader(config: Mapping[str, Any], scoring: Config, rubric: str) -> Config:
     """A grader with scores: by the criteria of the config, or of the rubric, else one score for all."""
     listed = config.get("criteria")
     if listed is not None:
         opening = rubric if config.get("rubric") else ""
-        return _criteria_grader(config, scoring, listed, opening=opening)
+        return _build_criteria_grader(config, scoring, listed, opening=opening)
     if rubric in CRITERIA:
-        return _criteria_grader(config, scoring, rubric)
+        return _build_criteria_grader(config, scoring, rubric)
     parsed = parse_rubric(rubric)
     if parsed is not None:
-        return _criteria_grader(
+        return _build_criteria_grader(
             config, scoring, list(parsed.criteria), opening=parsed.opening, usual_range=parsed.range
         )
     return {
         "type": "rubric",
         "rubric": _escape_braces(rubric),
-        **_scale(config, scoring, USUAL_RANGE),
-        **_examples(config, _score_example),
+        **_read_scale(config, scoring, USUAL_RANGE),
+        **_read_examples(config, _read_score_example),
     }
 
 
-def _criteria_grader(
+def _build_criteria_grader(
     config: Mapping[str, Any],
     scoring: Config,
     criteria: Any,
@@ -298,8 +298,8 @@ def _criteria_grader(
         grader["rubric"] = _escape_braces(opening)
     return {
         **grader,
-        **_scale(config, scoring, usual_range),
-        **_examples(config, lambda one: _criteria_example(one, names)),
+        **_read_scale(config, scoring, usual_range),
+        **_read_examples(config, lambda one: _read_criteria_example(one, names)),
     }
 
 
@@ -308,7 +308,7 @@ def _escape_braces(rubric: str) -> str:
     return rubric if rubric in RUBRICS else rubric.replace("{", "{{").replace("}", "}}")
 
 
-def _scale(config: Mapping[str, Any], scoring: Config, usual_range: tuple[int, int]) -> Config:
+def _read_scale(config: Mapping[str, Any], scoring: Config, usual_range: tuple[int, int]) -> Config:
     low, high = _read_range(scoring.get("range")) or usual_range
     threshold = config.get("pass_threshold", scoring.get("pass_threshold"))
     if threshold is None:
@@ -329,31 +329,31 @@ def _read_range(written: Any) -> tuple[int, int] | None:
     return written[0], written[1]
 
 
-def _examples(config: Mapping[str, Any], read: ExampleReader) -> Config:
+def _read_examples(config: Mapping[str, Any], read: ExampleReader) -> Config:
     examples = config.get("examples") or []
     if not isinstance(examples, list) or not all(isinstance(one, dict) for one in examples):
         raise ValueError("examples is not a list of mappings; write input, output and score of each")
     return {"examples": [read(one) for one in examples]} if examples else {}
 
 
-def _shown_parts(example: Mapping[str, Any]) -> Config:
+def _keep_shown_parts(example: Mapping[str, Any]) -> Config:
     return {key: example[key] for key in ("input", "output", "justification") if key in example}
 
 
-def _score_example(example: Mapping[str, Any]) -> Config:
-    return {**_shown_parts(example), "score": example.get("score")}
+def _read_score_example(example: Mapping[str, Any]) -> Config:
+    return {**_keep_shown_parts(example), "score": example.get("score")}
 
 
-def _criteria_example(example: Mapping[str, Any], names: list[str]) -> Config:
+def _read_criteria_example(example: Mapping[str, Any], names: list[str]) -> Config:
     """An example with a single score has that score on every criterion."""
     scores = example.get("scores", dict.fromkeys(names, example.get("score")))
-    return {**_shown_parts(example), "scores": scores}
+    return {**_keep_shown_parts(example), "scores": scores}
 
 
-def _category_example(example: Mapping[str, Any]) -> Config:
-    return {**_shown_parts(example), "category": example.get("category", example.get("score"))}
+def _read_category_example(example: Mapping[str, Any]) -> Config:
+    return {**_keep_shown_parts(example), "category": example.get("category", example.get("score"))}
 
 
-def _boolean_example(example: Mapping[str, Any]) -> Config:
+def _read_boolean_example(example: Mapping[str, Any]) -> Config:
     answer = example.get("answer", example.get("passed", example.get("score")))
-    return {**_shown_parts(example), "answer": bool(answer) if isinstance(answer, int) else answer}
+    return {**_keep_shown_parts(example), "answer": bool(answer) if isinstance(answer, int) else answer}

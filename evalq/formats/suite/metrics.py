@@ -102,15 +102,15 @@ def summary_of(evals: Sequence[EvalOutcome]) -> dict[str, Any]:
     by_type = {name: [one for one in evals if one.eval_type == name] for name in EVAL_TYPES}
     by_grader = {name: [one for one in evals if name in one.grader_types] for name in GRADER_TYPES}
     return {
-        **_counts(evals, total="total_evals"),
-        "pass_rate_ci": _interval(statuses.count("passed"), len(statuses)),
+        **_count_statuses(evals, total="total_evals"),
+        "pass_rate_ci": _wilson_interval(statuses.count("passed"), len(statuses)),
         "skipped_because": dict(sorted(reasons.items())),
         "retried": sum(bool(one.retries) for one in evals),
-        "weighted_score": _weighted_score(evals),
-        "by_category": {name: _counts(group) for name, group in by_type.items() if group},
-        "by_grader": {name: _counts(group) for name, group in by_grader.items()},
-        "by_topic": _counts_by(evals, lambda one: one.category),
-        "by_criticality": _counts_by(evals, lambda one: one.criticality or ""),
+        "weighted_score": _score_by_weight(evals),
+        "by_category": {name: _count_statuses(group) for name, group in by_type.items() if group},
+        "by_grader": {name: _count_statuses(group) for name, group in by_grader.items()},
+        "by_topic": _count_by(evals, lambda one: one.category),
+        "by_criticality": _count_by(evals, lambda one: one.criticality or ""),
     }
 
 
@@ -138,11 +138,11 @@ def pass_metrics(evals: Sequence[EvalOutcome], k: int) -> dict[str, Any]:
         mean = suite_mean(tallies, k, estimator)
         share = min(1.0, mean.mean) if mean.n_cases else None
         found[name] = None if share is None else round(share, _DIGITS)
-        found[f"{name}_ci"] = None if share is None else _interval(share * mean.n_cases, mean.n_cases)
+        found[f"{name}_ci"] = None if share is None else _wilson_interval(share * mean.n_cases, mean.n_cases)
     return found
 
 
-def _counts(evals: Sequence[EvalOutcome], *, total: str = "total") -> dict[str, Any]:
+def _count_statuses(evals: Sequence[EvalOutcome], *, total: str = "total") -> dict[str, Any]:
     by_status = Counter(one.status for one in evals)
     decided = by_status["passed"] + by_status["failed"]
     return {
@@ -154,19 +154,19 @@ def _counts(evals: Sequence[EvalOutcome], *, total: str = "total") -> dict[str, 
     }
 
 
-def _counts_by(evals: Sequence[EvalOutcome], key: Callable[[EvalOutcome], str]) -> dict[str, Any]:
+def _count_by(evals: Sequence[EvalOutcome], key: Callable[[EvalOutcome], str]) -> dict[str, Any]:
     names = sorted({key(one) for one in evals} - {""})
-    return {name: _counts([one for one in evals if key(one) == name]) for name in names}
+    return {name: _count_statuses([one for one in evals if key(one) == name]) for name in names}
 
 
-def _interval(passed: float, n: int) -> list[float] | None:
+def _wilson_interval(passed: float, n: int) -> list[float] | None:
     """Wilson's interval; None without cases."""
     if not n:
         return None
     return [round(end, _DIGITS) for end in wilson(passed, n)]
 
 
-def _weighted_score(evals: Sequence[EvalOutcome]) -> float | None:
+def _score_by_weight(evals: Sequence[EvalOutcome]) -> float | None:
     decided = [one for one in evals if one.status != "skipped"]
     weight = math.fsum(one.weight for one in decided)
     if weight <= 0:

@@ -102,7 +102,8 @@ def plan_bakeoffs(
             _add_to_groups(groups, assignment.judge, ready)
     bakeoffs = []
     for judges, evals in groups:
-        bakeoffs.append(SuiteBakeOff(_plan(loaded.suite, judges, evals, options, settings), tuple(evals)))
+        plan = _plan_bakeoff(loaded.suite, judges, evals, options, settings)
+        bakeoffs.append(SuiteBakeOff(plan, tuple(evals)))
     return SuitePlan(
         loaded.suite, loaded.evals, loaded.assignments, tuple(bakeoffs), tuple(lacking), options.samples
     )
@@ -152,7 +153,7 @@ def _add_to_groups(
     groups.append(([judge], evals))
 
 
-def _plan(
+def _plan_bakeoff(
     suite: Suite,
     judges: Sequence[JudgeConfig],
     evals: Sequence[SuiteEval],
@@ -170,13 +171,13 @@ def _plan(
         seed=options.seed,
         allow_unpriced=options.allow_unpriced,
     )
-    plan = prepare_imported(
-        loaded_task_of(suite, evals), request, settings.model_copy(update={"judges": known})
-    )
-    return replace(plan, judges=tuple(_limited(judge, suite.config.at_once) for judge in plan.judges))
+    own_settings = settings.model_copy(update={"judges": known})
+    plan = prepare_imported(loaded_task_of(suite, evals), request, own_settings)
+    limited = [_limit_concurrency(judge, suite.config.at_once) for judge in plan.judges]
+    return replace(plan, judges=tuple(limited))
 
 
-def _limited(judge: JudgeConfig, at_once: int | None) -> JudgeConfig:
+def _limit_concurrency(judge: JudgeConfig, at_once: int | None) -> JudgeConfig:
     """The judge with no more calls at once than the suite allows."""
     if at_once is None or (judge.concurrency is not None and judge.concurrency <= at_once):
         return judge

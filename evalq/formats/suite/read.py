@@ -251,7 +251,7 @@ class _SuiteReader:
         source = written.located
         located = Located(fill_texts(source.value, self._values), source.lines, source.file)
         place = Place(located.file, located.line_of(()))
-        context = self._context(written.config, config, self._roots(path), place)
+        context = self._build_context(written.config, config, self._roots(path), place)
         try:
             if written.eval_type == "regression":
                 return build_regression_eval(located, validate(RegressionForm, located), context)
@@ -260,7 +260,9 @@ class _SuiteReader:
             self._problems += exc.problems
             return None
 
-    def _context(self, own: SuiteConfig, config: SuiteConfig, roots: list[Path], place: Place) -> EvalContext:
+    def _build_context(
+        self, own: SuiteConfig, config: SuiteConfig, roots: list[Path], place: Place
+    ) -> EvalContext:
         def read(written: str) -> str:
             return read_inside(written, roots, place=place)
 

@@ -39,7 +39,7 @@ _MATCHER_EXAMPLES = {
 def build_regression_eval(located: Located, form: RegressionForm, context: EvalContext) -> SuiteEval:
     """Build a regression eval, compared with the baseline in its file if there is one."""
     with errors_at(located, "current"):
-        request, base_url, prompt = _question(form, context)
+        request, base_url, prompt = _read_question(form, context)
     types = _grader_types(form)
     case = EvalCase(
         id=form.id,
@@ -71,7 +71,7 @@ def with_baseline(one: SuiteEval, baseline: Any) -> SuiteEval:
     with errors_at(located, "comparison"):
         graders = comparison_graders(form, baseline, context, is_response=one.request is not None)
     example = example_of(baseline)
-    _, _, prompt = _question(form, context)
+    _, _, prompt = _read_question(form, context)
     shape = shape_text(example) if form.comparison.type in ("structural", "numeric") else ""
     return one.with_case(
         inputs={**one.case.inputs, "prompt": "\n\n".join(text for text in (prompt, shape) if text)},
@@ -80,7 +80,9 @@ def with_baseline(one: SuiteEval, baseline: Any) -> SuiteEval:
     )
 
 
-def _question(form: RegressionForm, context: EvalContext) -> tuple[SystemRequest | None, str | None, str]:
+def _read_question(
+    form: RegressionForm, context: EvalContext
+) -> tuple[SystemRequest | None, str | None, str]:
     """The request to send and its base URL, if it is one, and the prompt."""
     execution, given = form.current.execution, form.current.input
     is_http = execution.type == "http" if execution else is_request(given)
@@ -121,7 +123,10 @@ def comparison_graders(
         graders = graders_of(others, ExpectedForm(type="exact", value=baseline), context.library)
     if form.comparison.type == "semantic" and any(one.type != "code" for one in others):
         return graders
-    return [_comparison_grader(form.comparison, baseline, strict=strict, is_response=is_response), *graders]
+    return [
+        _build_comparison_grader(form.comparison, baseline, strict=strict, is_response=is_response),
+        *graders,
+    ]
 
 
 def _is_refining(grader: GraderForm) -> bool:
@@ -130,14 +135,14 @@ def _is_refining(grader: GraderForm) -> bool:
     return grader.type == "code" and method in _REFINING_METHODS
 
 
-def _comparison_grader(
+def _build_comparison_grader(
     form: ComparisonForm, baseline: Any, *, strict: bool | None, is_response: bool
 ) -> dict[str, Any]:
     match form.type:
         case "exact":
             if isinstance(baseline, str) and not form.ignore_fields:
                 return {"type": "exact_match", "value": baseline}
-            return _structural_grader(form, baseline, strict=True, is_response=is_response)
+            return _build_structural_grader(form, baseline, strict=True, is_response=is_response)
         case "numeric":
             return {"type": "numeric_delta", "value": baseline, "tolerance": form.tolerance}
         case "semantic":
@@ -147,7 +152,7 @@ def _comparison_grader(
             return {"type": "verdict", "rubric": "answer_matches"}
         case "structural":
             is_strict = form.options.strict if strict is None else strict
-            return _structural_grader(form, baseline, strict=bool(is_strict), is_response=is_response)
+            return _build_structural_grader(form, baseline, strict=bool(is_strict), is_response=is_response)
 
 
 def _required_texts(form: ComparisonForm) -> dict[str, Any]:
@@ -155,7 +160,7 @@ def _required_texts(form: ComparisonForm) -> dict[str, Any]:
     return {key: form.tolerance[key] for key in ("must_include", "must_not_include") if key in form.tolerance}
 
 
-def _structural_grader(
+def _build_structural_grader(
     form: ComparisonForm, baseline: Any, *, strict: bool, is_response: bool
 ) -> dict[str, Any]:
     unknown = set(form.tolerance) - set(_ALLOWANCES)

@@ -35,7 +35,7 @@ def render_html(document: Mapping[str, Any]) -> str:
     """The whole report as a page."""
     report = document["eval_report"]
     title = _escape(f"Eval report: {report['metadata']['suite_name']}")
-    body = "\n".join(part for part in _parts(report, title) if part)
+    body = "\n".join(part for part in _render_parts(report, title) if part)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -44,25 +44,25 @@ def render_html(document: Mapping[str, Any]) -> str:
     )
 
 
-def _parts(report: Mapping[str, Any], title: str) -> Iterator[str]:
+def _render_parts(report: Mapping[str, Any], title: str) -> Iterator[str]:
     about, summary = report["metadata"], report["summary"]
     yield f"<h1>{title}</h1>"
     facts = (about["run_id"], about["timestamp"], about["environment"]["model"])
     yield f"<p>{_escape(' · '.join(facts))} · {_escape(about['duration_seconds'])} s</p>"
     yield "".join(f"<p><strong>Warning:</strong> {_escape(text)}</p>" for text in about.get("warnings", ()))
-    yield f"<p><strong>{_escape(headline(report))}</strong></p>{_bar(summary)}"
+    yield f"<p><strong>{_escape(headline(report))}</strong></p>{_render_bar(summary)}"
     for key in _SHOWN_GROUPS:
-        yield _groups(GROUPS[key], summary.get(key, {}))
+        yield _render_groups(GROUPS[key], summary.get(key, {}))
     rows = [(_escape(name), _escape(value)) for name, value in metric_rows(report["metrics"])]
-    yield "<h2>Metrics</h2>" + _table(("Metric", "Value"), rows)
+    yield "<h2>Metrics</h2>" + _render_table(("Metric", "Value"), rows)
     yield f"<p>{_escape(report['metrics'].get('note', ''))}</p>"
-    yield _failures("Failures", report["failures"])
-    yield _failures("Without a verdict", report.get("errors", ()))
+    yield _render_failures("Failures", report["failures"])
+    yield _render_failures("Without a verdict", report.get("errors", ()))
     if report["recommendations"]:
         items = "".join(f"<li>{_escape(text)}</li>" for text in report["recommendations"])
         yield f"<h2>Recommendations</h2><ol>{items}</ol>"
-    yield _evals(report.get("evals", ()))
-    yield _judges(report.get("judges", ()))
+    yield _render_evals(report.get("evals", ()))
+    yield _render_judges(report.get("judges", ()))
 
 
 def _escape(value: Any) -> str:
@@ -70,7 +70,7 @@ def _escape(value: Any) -> str:
     return escape(one_line(str(value)))
 
 
-def _bar(summary: Mapping[str, Any]) -> str:
+def _render_bar(summary: Mapping[str, Any]) -> str:
     total = summary["total_evals"] or 1
     spans = ""
     for status in ("passed", "failed"):
@@ -78,7 +78,7 @@ def _bar(summary: Mapping[str, Any]) -> str:
     return f'<div class="bar" role="img" aria-label="{_escape(format_counts(summary))}">{spans}</div>'
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose cells are escaped already."""
     top = "".join(f"<th>{cell}</th>" for cell in head)
     lines = ""
@@ -88,23 +88,23 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _groups(heading: str, groups: Mapping[str, Any]) -> str:
+def _render_groups(heading: str, groups: Mapping[str, Any]) -> str:
     if not groups:
         return ""
     rows = []
     for name, counts in groups.items():
         rate = format_share(counts.get("pass_rate"))
         rows.append((_escape(name), _escape(format_counts(counts)), rate))
-    return f"<h2>{heading}</h2>" + _table(("", "Evals", "Pass rate"), rows)
+    return f"<h2>{heading}</h2>" + _render_table(("", "Evals", "Pass rate"), rows)
 
 
-def _failures(heading: str, failures: Sequence[Mapping[str, Any]]) -> str:
+def _render_failures(heading: str, failures: Sequence[Mapping[str, Any]]) -> str:
     if not failures:
         return ""
-    return f"<h2>{heading}</h2>" + "".join(_failure(one) for one in failures)
+    return f"<h2>{heading}</h2>" + "".join(_render_failure(one) for one in failures)
 
 
-def _failure(one: Mapping[str, Any]) -> str:
+def _render_failure(one: Mapping[str, Any]) -> str:
     texts = ""
     for key in ("expected", "actual"):
         if one["details"].get(key):
@@ -113,7 +113,7 @@ def _failure(one: Mapping[str, Any]) -> str:
     return f"<details><summary>{line}</summary>{texts}</details>"
 
 
-def _evals(evals: Sequence[Mapping[str, Any]]) -> str:
+def _render_evals(evals: Sequence[Mapping[str, Any]]) -> str:
     if not evals:
         return ""
     rows = []
@@ -121,14 +121,14 @@ def _evals(evals: Sequence[Mapping[str, Any]]) -> str:
         name = _escape(one["status"])
         status = f'<span class="{name}">{name}</span>'
         rows.append((_escape(one["eval_id"]), _escape(one["name"]), status, _escape(one["attempts"])))
-    return "<h2>Evals</h2>" + _table(("Eval", "Name", "Status", "Attempts"), rows)
+    return "<h2>Evals</h2>" + _render_table(("Eval", "Name", "Status", "Attempts"), rows)
 
 
-def _judges(reports: Sequence[Mapping[str, Any]]) -> str:
+def _render_judges(reports: Sequence[Mapping[str, Any]]) -> str:
     if len(reports) < 2:
         return ""
     rows = []
     for one in reports:
         counts, rate = _escape(format_counts(one["summary"])), format_pass_rate(one["summary"])
         rows.append((_escape(one["judge"]), counts, rate, format_share(one["metrics"]["pass_at_1"])))
-    return "<h2>Judges</h2>" + _table(("Judge", "Evals", "Pass rate", "pass@1"), rows)
+    return "<h2>Judges</h2>" + _render_table(("Judge", "Evals", "Pass rate", "pass@1"), rows)

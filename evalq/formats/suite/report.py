@@ -27,12 +27,12 @@ _ADVICE_BY_GRADER = {
 
 def report_of(run: SuiteRun) -> dict[str, Any]:
     """The report. Its numbers are those of the first judge; `judges` has those of each."""
-    judges = [_judge_report(found, run) for found in run.judges]
+    judges = [_build_judge_report(found, run) for found in run.judges]
     first = judges[0]
     return {
         "schema": SCHEMA,
         "eval_report": {
-            "metadata": _metadata(run),
+            "metadata": _build_metadata(run),
             "summary": first["summary"],
             "metrics": first["metrics"],
             "failures": first["failures"],
@@ -44,7 +44,7 @@ def report_of(run: SuiteRun) -> dict[str, Any]:
     }
 
 
-def _metadata(run: SuiteRun) -> dict[str, Any]:
+def _build_metadata(run: SuiteRun) -> dict[str, Any]:
     return {
         "suite_name": run.suite,
         "run_id": run.run_id,
@@ -60,21 +60,23 @@ def _metadata(run: SuiteRun) -> dict[str, Any]:
     }
 
 
-def _judge_report(found: JudgeOutcomes, run: SuiteRun) -> dict[str, Any]:
+def _build_judge_report(found: JudgeOutcomes, run: SuiteRun) -> dict[str, Any]:
     details = run.include_details
+    failed = [one for one in found.evals if one.status == "failed"]
+    skipped = [one for one in found.evals if one.status == "skipped"]
     return {
         "judge": found.judge,
         "model": found.model,
         "summary": summary_of(found.evals),
         "metrics": metrics_of(found.evals, run.samples, run.ks),
-        "failures": [_failure(one, details=details) for one in found.evals if one.status == "failed"],
-        "errors": [_failure(one, details=details) for one in found.evals if one.why_skipped],
+        "failures": [_describe_failure(one, details=details) for one in failed],
+        "errors": [_describe_failure(one, details=details) for one in skipped],
         "recommendations": recommendations(found.evals, samples=run.samples),
-        "evals": [_eval_line(one) for one in found.evals],
+        "evals": [_build_eval_line(one) for one in found.evals],
     }
 
 
-def _eval_line(one: EvalOutcome) -> dict[str, Any]:
+def _build_eval_line(one: EvalOutcome) -> dict[str, Any]:
     graded, passed = one.tally
     return {
         "eval_id": one.id,
@@ -91,16 +93,16 @@ def _eval_line(one: EvalOutcome) -> dict[str, Any]:
     }
 
 
-def _failure(one: EvalOutcome, *, details: bool) -> dict[str, Any]:
+def _describe_failure(one: EvalOutcome, *, details: bool) -> dict[str, Any]:
     return {
         "eval_id": one.id,
         "name": one.name,
         "reason": one.reason,
-        "details": _details(one) if details else {},
+        "details": _describe_attempt(one) if details else {},
     }
 
 
-def _details(one: EvalOutcome) -> dict[str, Any]:
+def _describe_attempt(one: EvalOutcome) -> dict[str, Any]:
     decisive = one.decisive
     if decisive is None:
         return {"attempts": 0}
@@ -110,12 +112,12 @@ def _details(one: EvalOutcome) -> dict[str, Any]:
         "actual": decisive.answer[:MAX_ANSWER_CHARS],
         "error_kind": decisive.error_kind,
         "latency_ms": decisive.latency_ms,
-        "graders": [_grade(grade) for grade in decisive.grades],
+        "graders": [_keep_grade_fields(grade) for grade in decisive.grades],
     }
     return {name: value for name, value in found.items() if value not in (None, "", [])}
 
 
-def _grade(grade: Mapping[str, Any]) -> dict[str, Any]:
+def _keep_grade_fields(grade: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("grader", "kind", "passed", "score", "reason", "details")
     return {key: grade[key] for key in kept if grade.get(key) not in (None, "", {})}
 

@@ -104,7 +104,7 @@ def evals_in(located: Located, library: Library) -> Iterator[WrittenEval]:
         case "wrapped" | "single":
             yield written_eval(located, library)
         case "tests":
-            yield from _tests(located, library)
+            yield from _read_tests(located, library)
         case _:
             remedy = "write eval_suite, capability_eval, regression_eval, a list of evals, or test_cases"
             raise InputError(located.problem((), "no evals here", remedy))
@@ -152,20 +152,20 @@ def _expand_short_forms(located: Located) -> Located:
     return with_values(located, **expanded)
 
 
-def _tests(located: Located, library: Library) -> Iterator[WrittenEval]:
+def _read_tests(located: Located, library: Library) -> Iterator[WrittenEval]:
     file = validate(EvalTestFile, located)
     if (file.test_cases is None) == (file.test_case is None):
         message = "neither test_cases nor test_case" if file.test_case is None else "test_cases and test_case"
         raise InputError(located.problem((), message, "write one of them"))
     if file.test_case is not None:
-        yield _test(located, file, part_at(located, "test_case"), library, id_suffix="")
+        yield _read_test(located, file, part_at(located, "test_case"), library, id_suffix="")
         return
     for number, one in enumerate(split_entries(part_at(located, "test_cases")).values(), 1):
         own_id = require_mapping(one, "a test case").get("id", f"tc-{number:03}")
-        yield _test(located, file, one, library, id_suffix=f"/{own_id}")
+        yield _read_test(located, file, one, library, id_suffix=f"/{own_id}")
 
 
-def _test(
+def _read_test(
     whole: Located, file: EvalTestFile, one: Located, library: Library, *, id_suffix: str
 ) -> WrittenEval:
     """One test of a file, completed by what the file sets for all of them."""

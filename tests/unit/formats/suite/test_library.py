@@ -84,7 +84,7 @@ def test_a_file_of_shared_definitions_can_be_checked_alone(write: Write, text: s
     [
         ("a: {type: code, config: {method: nothing}}\n", "a: grader 'nothing'"),
         ('a: {type: code, config: {method: regex, pattern: "("}}\n', "not a regular expression"),
-        ("a: {type: likert, range: [5, 1]}\n", "range [5, 1] is no scale"),
+        ("a: {type: likert, range: [5, 1]}\n", "range [5, 1] is not a scale"),
         ("a: {type: model, config: {scoring: {type: categorical}}}\n", "a: which categories pass?"),
         ("graders: {a: {type: robot}}\n", "type cannot be 'robot'"),
         ("rubrics: {a: 3}\ngrader: {type: human}\n", "rubrics.a should be text"),
