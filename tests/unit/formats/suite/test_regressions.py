@@ -72,7 +72,7 @@ def test_numbers_may_move_within_their_tolerance(
     ("fields", "said"),
     [
         ({"value": {"a": "text"}}, "no number to compare"),
-        ({"value": 1, "tolerance": {"min_delta": "-1"}}, "min_delta is no number"),
+        ({"value": 1, "tolerance": {"min_delta": "-1"}}, "min_delta is not a number"),
         ({"value": 1, "tolerance": {"s": 3}}, "write min_delta and max_delta below it"),
     ],
 )
