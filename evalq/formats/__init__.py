@@ -54,7 +54,7 @@ def prepare(request: Request, settings: Settings, root: Path) -> Plan:
     if request.task:
         raise InputError(Problem(f"{request.eval_set} brings its own task", "leave out --task"))
     if request.scorer is not None:
-        raise InputError(Problem(f"{request.eval_set} says itself how it is marked", "leave out --scorer"))
+        raise InputError(Problem(f"{request.eval_set} brings its own graders", "leave out --scorer"))
     return prepare_imported(_load(importer, request, settings, root), request, settings)
 
 

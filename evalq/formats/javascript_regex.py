@@ -26,7 +26,7 @@ _MODIFIERS = re.compile(r"\(\?(?:[ims]+(?:-[ims]+)?|-[ims]+):")
 
 
 def to_python(pattern: str, flags: str = "") -> tuple[str, list[str]]:
-    """Return the pattern and the names of its flags; raise ValueError with a remedy if it has none."""
+    """Return the Python pattern and its flags' names; raise ValueError, with a remedy, if there is none."""
     unknown = [flag for flag in flags if flag not in _FLAGS]
     if unknown:
         raise ValueError(f"flag {unknown[0]!r} has no counterpart; leave it out")

@@ -61,7 +61,7 @@ def resolve_inside(
 def read_inside(
     written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
 ) -> str:
-    """Read the UTF-8 text of the file that a written path names, even if links change meanwhile."""
+    """Read the UTF-8 text of the file that a written path names, even if links change while it is read."""
     path, content = read_bytes_inside(written, roots, place=place, max_bytes=max_bytes)
     return _decode(content, path)
 

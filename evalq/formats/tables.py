@@ -146,7 +146,9 @@ def _read_jsonl(text: str, file: str) -> Iterator[_TableRow]:
         if line.strip():
             value = load_json(line, file, first_line=number).value
             if not isinstance(value, dict):
-                raise InputError(Problem("a line that is no mapping", 'write {"question": …}', file, number))
+                raise InputError(
+                    Problem("a line that is not a mapping", 'write {"question": …}', file, number)
+                )
             yield _TableRow({key.strip().lower(): cell for key, cell in value.items()}, number)
 
 

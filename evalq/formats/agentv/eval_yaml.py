@@ -233,7 +233,7 @@ def _one_per_skill(assertions: Iterable[Assertion]) -> list[Trigger]:
 def _refuse_contradiction(first: Trigger, second: Trigger) -> None:
     if first.should_trigger != second.should_trigger:
         skill = f"skill {second.skill!r}" if second.skill else "the skill"
-        message = f"{skill} should and should not be used, first said on line {first.assertion.line}"
+        message = f"{skill} should and should not be used, first on line {first.assertion.line}"
         raise InputError(second.assertion.problem(message, "keep one of the two"))
 
 

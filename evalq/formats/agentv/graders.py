@@ -156,7 +156,7 @@ def _build_llm_grader(assertion: Assertion, context: AssertionContext) -> list[G
     if isinstance(fields.get("prompt"), dict):
         context.warn(assertion, _BY_PROGRAM)
     if not rubric and prompt and context.criteria:
-        context.warn(assertion, "the test's criteria stand in for its prompt")
+        context.warn(assertion, "the test's criteria replace its prompt")
     rubric = rubric or _as_rubric(context.criteria)
     if not rubric:
         raise ValueError("it has neither a prompt nor criteria; write one of them")

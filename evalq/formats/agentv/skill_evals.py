@@ -94,7 +94,7 @@ def run_eval_list(document: SkillEvals) -> tuple[list[dict[str, Any]], list[Prob
         if one.should_trigger is None:
             continue
         if not one.prompt.strip():
-            problems.append(Problem("an empty prompt is no query: left out", "", one.file, one.line))
+            problems.append(Problem("an empty prompt is not a query: left out", "", one.file, one.line))
             continue
         first = queries.get(one.prompt)
         if first is not None and first.should_trigger != one.should_trigger:

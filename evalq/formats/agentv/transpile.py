@@ -209,7 +209,7 @@ def _check_repeated(eval_file: EvalFile) -> None:
     """Refuse a long suite with many tests before all of it is repeated for each test."""
     repeated = sum(len(test.suite_assertions) + len(test.suite_messages) for test in eval_file.tests)
     if repeated > MAX_REPEATED:
-        _refuse_length(eval_file, f"the suite's checks and messages come to {repeated:,} in all tests")
+        _refuse_length(eval_file, f"the suite's checks and messages add up to {repeated:,} in all tests")
 
 
 def _check_length(eval_file: EvalFile, tests: Iterable[_TranspiledTest]) -> None:
@@ -218,7 +218,7 @@ def _check_length(eval_file: EvalFile, tests: Iterable[_TranspiledTest]) -> None
         length = len(test.entry.prompt) + sum(map(len, test.entry.assertions))
         chars += length * max(len(test.triggers), 1)
     if chars > MAX_OUTPUT_CHARS:
-        _refuse_length(eval_file, f"the evals come to {chars:,} characters")
+        _refuse_length(eval_file, f"the evals have {chars:,} characters")
 
 
 def _refuse_length(eval_file: EvalFile, message: str) -> NoReturn:

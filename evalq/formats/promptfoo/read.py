@@ -105,7 +105,7 @@ def _read_templates(node: Node, label: str, attachments: Attachments) -> list[Pr
     """Read a prompt, or the prompts in the file it names; raise ValueError for a program."""
     text = node.value
     if not isinstance(text, str):
-        raise ValueError("it is no text; write it as one, or as file://…")
+        raise ValueError("it is not text; write it as one, or as file://…")
     is_file = text.startswith(SCHEME) and "\n" not in text
     if not is_file and not text.startswith("exec:"):
         return [_read_template(label, text, "")]
@@ -155,7 +155,7 @@ def _read_message(written: dict[str, Any]) -> tuple[str, str]:
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if not isinstance(content, str):
-        raise ValueError("a message whose content is no text; write it as one")
+        raise ValueError("a message whose content is not text; write it as one")
     return str(role), content
 
 

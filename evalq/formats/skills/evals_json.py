@@ -185,7 +185,7 @@ def _read_claim(claim: Node, context: _SkillContext) -> str:
         value = value.get("text") or value.get("assertion") or value.get("expectation")
     if isinstance(value, str) and value.strip():
         return value
-    context.warnings.add(claim.problem("an assertion that is no text: left out", "write a sentence"))
+    context.warnings.add(claim.problem("an assertion that is not text: left out", "write a sentence"))
     return ""
 
 

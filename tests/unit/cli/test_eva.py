@@ -158,7 +158,7 @@ def test_a_bake_off_takes_task_and_judges_from_the_exam(capsys: pytest.CaptureFi
     ("arguments", "message"),
     [
         (["--task", "capitals"], "brings its own task; leave out --task"),
-        (["--scorer", "strict_substring"], "says itself how it is marked; leave out --scorer"),
+        (["--scorer", "strict_substring"], "brings its own graders; leave out --scorer"),
         (["--final-decision"], "is no holdout"),
     ],
 )

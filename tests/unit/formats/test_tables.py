@@ -87,7 +87,7 @@ def test_what_is_missing_is_said_with_its_line(tmp_path: Path, text: str, reason
 
 
 def test_a_line_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a line that is no mapping"):
+    with pytest.raises(InputError, match="a line that is not a mapping"):
         loaded(lines(tmp_path, {"question": "a", "answer": "b"}, 5))
 
 

@@ -35,7 +35,7 @@ def test_of_contradicting_duplicates_the_later_counts_with_a_warning() -> None:
 def test_an_empty_prompt_is_no_query() -> None:
     queries, (problem,) = run_eval_list(SkillEvals("s", (case(" \n", True, 4),)))
     assert queries == []
-    assert str(problem) == "EVAL.yaml:4: an empty prompt is no query: left out"
+    assert str(problem) == "EVAL.yaml:4: an empty prompt is not a query: left out"
 
 
 def test_a_skills_name_is_made_safe_for_a_file() -> None:

@@ -178,7 +178,7 @@ def test_the_same_trigger_twice_counts_once() -> None:
 @pytest.mark.parametrize(
     ("assertions", "message"),
     [
-        ([wants("a"), wants("a", False)], "skill 'a' should and should not be used, first said on line 1"),
+        ([wants("a"), wants("a", False)], "skill 'a' should and should not be used, first on line 1"),
         ([{"type": "trigger-judge", "skill": 5}], "the skill is not a name"),
         (
             [{"type": "trigger-judge", "skill": "a", "should_trigger": "false"}],
@@ -318,9 +318,9 @@ def test_no_tests_are_refused() -> None:
 
 
 def test_a_suite_that_repeats_too_much_is_refused() -> None:
-    with pytest.raises(InputError, match="come to 1,002,000 in all tests"):
+    with pytest.raises(InputError, match="add up to 1,002,000 in all tests"):
         transpiled(*[{"input": "x"}] * 1002, assertions=["s"] * 1000)
-    with pytest.raises(InputError, match="the evals come to 100,000,100 characters"):
+    with pytest.raises(InputError, match="the evals have 100,000,100 characters"):
         transpiled(*[{"input": "x"}] * 100, assertions=["s" * 1_000_000])
 
 

@@ -109,5 +109,5 @@ def test_samples_and_what_is_lost(tmp_path: Path) -> None:
     found = imported(tmp_path, of(one, runs_per_query=3, trigger_threshold=0.5, author="me"))
     assert found.samples == 3
     said = " ".join(found.warnings)
-    for part in ("trigger_threshold", "author", "colour", "an assertion that is no text"):
+    for part in ("trigger_threshold", "author", "colour", "an assertion that is not text"):
         assert part in said
