@@ -16,6 +16,12 @@ from evalq.definitions.template import names_builtin_rubric
 from evalq.errors import Problem
 from evalq.formats.problems import ImportWarnings
 
+MAX_TOKENS = 8192
+"""Of an answer, for formats that set no limit."""
+
+MAX_SAMPLES = 1000
+"""Of each case, however many a file asks for."""
+
 _GRADER: TypeAdapter[GraderConfig] = TypeAdapter(GraderConfig)
 _MAX_NAME_CHARS = 100
 _MAX_ID_CHARS = 200

@@ -52,7 +52,7 @@ def number_text(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def root(located: Located) -> "Node":
+def root_node(located: Located) -> "Node":
     """Return the whole document."""
     return Node(located, (), located.value)
 

@@ -32,17 +32,12 @@ from evalq.formats.agentv.eval_yaml import (
 )
 from evalq.formats.agentv.graders import build_criteria_graders, build_graders
 from evalq.formats.agentv.read import TEST_KEYS, read_eval_yaml
-from evalq.formats.build import set_name, short_id, task_name, with_unique_ids
+from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import text_of
 from evalq.formats.paths import Attachments, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.skills.trigger_cases import ANSWER, SkillDescriptions, WantedTrigger, build_trigger_cases
 from evalq.formats.sniff import sniff
-
-MAX_TOKENS = 8192
-"""Of an answer; agentv sets no limit."""
-
-MAX_SAMPLES = 1000
 
 _NAME = re.compile(r"(?:.+\.)?eval\.ya?ml", re.IGNORECASE)
 _INPUT_KEYS = ("input", "input_messages")

@@ -10,7 +10,7 @@ from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
 from evalq.formats.agentv.eval_yaml import Assertion, EvalFile, EvalTest, EvalTurn, PromptMessage
 from evalq.formats.agentv.sections import read_assertions, read_execution, read_messages
-from evalq.formats.document import Node, load_document, root, text_of
+from evalq.formats.document import Node, load_document, root_node, text_of
 
 TEST_KEYS = ("tests", "eval_cases", "evalcases", "evalCases")
 MAX_FILLED_CHARS = 64_000_000
@@ -39,7 +39,7 @@ def read_eval_yaml(path: Path) -> EvalFile:
 
 def read_eval_document(located: Located, path: Path) -> EvalFile:
     """Read a loaded document; files it names are resolved from `path`."""
-    document = root(located)
+    document = root_node(located)
     if not isinstance(document.value, dict | list):
         document.refuse("not an EVAL.yaml", "write a mapping with tests:")
     suite = _Suite(document)
@@ -203,7 +203,7 @@ def _follow(node: Node, reference: str, folder: Path) -> Iterator[Node]:
     name = reference.removeprefix(_SCHEME)
     for found in _find_files(node, name, folder):
         _check_file(node, found, folder)
-        yield from _get_tests(root(load_document(found)), "write a list of tests").items()
+        yield from _get_tests(root_node(load_document(found)), "write a list of tests").items()
 
 
 def _find_files(node: Node, name: str, folder: Path) -> list[Path]:

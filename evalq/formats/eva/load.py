@@ -13,7 +13,7 @@ from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.located import Located, load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
-from evalq.formats.build import build_grader, escape_rubric
+from evalq.formats.build import MAX_TOKENS, build_grader, escape_rubric
 from evalq.formats.eva.exam import Exam, ExamAssertion, ExamCase, read_exam
 from evalq.formats.eva.prompt import (
     EVAL,
@@ -34,9 +34,6 @@ from evalq.formats.skills.trigger_cases import Skill, trigger_case, trigger_task
 
 CASES, TRIGGERING = "eval", "triggering"
 """The names of a prompt's two evalsets."""
-
-MAX_TOKENS = 8192
-"""Of an answer; eva sets no limit."""
 
 _PARAMETERS: Mapping[str, str] = {
     "contains": "value",

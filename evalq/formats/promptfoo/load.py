@@ -12,9 +12,8 @@ from evalq.definitions.graders import GraderConfig
 from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Problem
-from evalq.formats.build import set_name, short_id, task_name, with_unique_ids
-from evalq.formats.document import Node, load_document
-from evalq.formats.document import root as root_of
+from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
+from evalq.formats.document import Node, load_document, root_node
 from evalq.formats.paths import Attachments, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.promptfoo.checks import CheckContext, build_graders
@@ -22,8 +21,6 @@ from evalq.formats.promptfoo.read import PromptfooTest, PromptTemplate, fill, re
 from evalq.formats.sniff import sniff
 from evalq.formats.tables import QUESTIONS
 
-MAX_TOKENS = 8192
-MAX_SAMPLES = 1000
 _NAME = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)", re.IGNORECASE)
 _OWN_KEYS = ("providers", "targets", "prompts", "defaultTest", "assertionTemplates")
 _KNOWN_KEYS = {
@@ -63,7 +60,7 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     """Load the tests of the file for a bake-off; raise InputError with the problems of all of them."""
     del root  # files are looked for in the file's own repository, wherever we are
     warnings = ImportWarnings()
-    document = root_of(load_document(path))
+    document = root_node(load_document(path))
     document.mapping()
     attachments = Attachments((path.parent, repository_of(path.parent)), warnings)
     config = _Config(document, read_prompts(document, attachments), attachments, trigger_mode)

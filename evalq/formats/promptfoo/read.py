@@ -13,7 +13,7 @@ from evalq.definitions.files import csv_rows, display_path
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.yaml_text import load_anchored_yaml
 from evalq.errors import InputError
-from evalq.formats.document import Node, load_json_lines, root, text_of
+from evalq.formats.document import Node, load_json_lines, root_node, text_of
 from evalq.formats.paths import Attachments, Place, read_inside, resolve_inside
 
 SCHEME = "file://"
@@ -229,7 +229,7 @@ def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
             located = load_json(text, file)
         case _:
             located = load_anchored_yaml(text, file)
-    listed = root(located)
+    listed = root_node(located)
     yield from listed.items() if isinstance(listed.value, list) else [listed]
 
 

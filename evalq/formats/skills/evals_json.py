@@ -11,9 +11,17 @@ from evalq.definitions.graders import GraderConfig
 from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Problem
-from evalq.formats.build import build_grader, plain_rubric, set_name, short_id, task_name, with_unique_ids
-from evalq.formats.document import Node, load_document, text_of
-from evalq.formats.document import root as root_of
+from evalq.formats.build import (
+    MAX_SAMPLES,
+    MAX_TOKENS,
+    build_grader,
+    plain_rubric,
+    set_name,
+    short_id,
+    task_name,
+    with_unique_ids,
+)
+from evalq.formats.document import Node, load_document, root_node, text_of
 from evalq.formats.paths import Attachments, Place, folders_above, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.skills.trigger_cases import (
@@ -25,8 +33,6 @@ from evalq.formats.skills.trigger_cases import (
 )
 from evalq.formats.sniff import sniff
 
-MAX_TOKENS = 8192
-MAX_SAMPLES = 1000
 _PROMPT_KEYS = ("prompt", "query", "input", "question")
 _CLAIM_KEYS = ("assertions", "expectations")
 _EVAL_KEYS = {
@@ -59,7 +65,7 @@ def recognises(path: Path) -> bool:
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """Load the evals of the file for a bake-off; raise InputError with the problems of all of them."""
     del root  # files are looked for in the file's own repository, wherever we are
-    document = root_of(load_document(path))
+    document = root_node(load_document(path))
     evals = _get_evals(document)
     context = _build_context(document, path, trigger_mode)
     warnings = context.warnings

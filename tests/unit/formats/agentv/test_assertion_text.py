@@ -8,17 +8,17 @@ from evalq.definitions.located import Located
 from evalq.errors import InputError
 from evalq.formats.agentv.assertion_text import TEMPLATES, describe_assertion
 from evalq.formats.agentv.sections import TYPES, read_assertion
-from evalq.formats.document import root
+from evalq.formats.document import root_node
 
 
 def lines(written: Any) -> list[str]:
-    said, problems = describe_assertion(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
+    said, problems = describe_assertion(read_assertion(root_node(Located(written, {(): 7}, "EVAL.yaml"))))
     assert problems == []
     return said
 
 
 def warned(written: Any) -> tuple[list[str], str]:
-    said, (problem,) = describe_assertion(read_assertion(root(Located(written, {(): 7}, "EVAL.yaml"))))
+    said, (problem,) = describe_assertion(read_assertion(root_node(Located(written, {(): 7}, "EVAL.yaml"))))
     return said, str(problem)
 
 
