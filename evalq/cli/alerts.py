@@ -47,13 +47,13 @@ def alerts(context: Context, ctx: click.Context, limit: int, as_json: bool) -> i
 def send_test(context: Context) -> int:
     """Send a test alert to every channel of evalq.yaml, and show which arrived."""
     from evalq.definitions.alert_channels import name_channels
-    from evalq.drift.alerts import Means, Message, try_to_send
+    from evalq.drift.alerts import AlertMessage, AlertSender, try_to_send
 
     channels = context.settings.alerts
     if not channels:
         raise InputError(Problem("there is no channel", "add alerts: [{slack: {url_env: …}}] to evalq.yaml"))
-    means = Means(context.environment_with_keys())
-    message = Message(
+    means = AlertSender(context.environment_with_keys())
+    message = AlertMessage(
         "evalq: this is a test alert, nothing is wrong", {"schema": "evalq.alert/1", "kind": "test"}
     )
     errors = {name: try_to_send(channel, message, means) for name, channel in name_channels(channels).items()}

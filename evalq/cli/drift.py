@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
     from evalq.bakeoff.probes import Smoke
     from evalq.bakeoff.request import Request
-    from evalq.drift.open import Checked
+    from evalq.drift.open import CheckResult
     from evalq.engines.session import Session
 
 SCHEMA = "evalq.verify/1"
@@ -73,14 +73,16 @@ def status(context: Context, task: str | None, as_json: bool) -> int:
 
 
 def _print_judge(judge: Mapping[str, Any]) -> None:
-    from evalq.drift.messages import Subject, check_line
+    from evalq.drift.messages import CheckSubject, check_line
 
     baseline, detector = judge["baseline"], judge["detector"]
     accepted = f"baseline run {baseline['run_id']}" if baseline else "no accepted baseline"
     evidence = f", M={detector['level']:.3g} at check {detector['weeks']}" if detector else ""
     click.echo(one_line(f"{judge['judge']} on {judge['task']}/{judge['eval_set']}: {accepted}{evidence}"))
     for check in judge["checks"]:
-        subject = Subject(judge["task"], judge["eval_set"], judge["judge"], check["rule"], check["run_id"])
+        subject = CheckSubject(
+            judge["task"], judge["eval_set"], judge["judge"], check["rule"], check["run_id"]
+        )
         line = one_line(check_line(subject, check["verdict"], check["numbers"]), 400)
         decided = (check["decided_at"] or "under way")[:16]
         click.echo(f"  {decided:<16}  {check['rule']:<10} {line}")
@@ -207,7 +209,9 @@ def _watch_check(context: Context, session: "Session", bakeoff_id: int, *, displ
         return followed[-1] if is_paused else None
 
 
-def _verify_document(plan: "Plan", rule: str, bakeoff_id: int, found: "Sequence[Checked]") -> dict[str, Any]:
+def _verify_document(
+    plan: "Plan", rule: str, bakeoff_id: int, found: "Sequence[CheckResult]"
+) -> dict[str, Any]:
     from evalq.drift.open import exit_code
 
     return {
@@ -222,7 +226,7 @@ def _verify_document(plan: "Plan", rule: str, bakeoff_id: int, found: "Sequence[
     }
 
 
-def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[Checked]", *, quiet: bool) -> None:
+def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]", *, quiet: bool) -> None:
     """Print one line per judge; when quiet, only for judges that got worse."""
     for one in found:
         if one.is_regression or not quiet:
@@ -231,7 +235,7 @@ def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[Checked]", *, 
         suggest(_next_command(plan, bakeoff_id, found))
 
 
-def _next_command(plan: "Plan", bakeoff_id: int, found: "Sequence[Checked]") -> str:
+def _next_command(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]") -> str:
     """Inspect what got worse, if anything did."""
     if any(one.is_regression for one in found):
         return f"evalq inspect {bakeoff_id} --show-failures"

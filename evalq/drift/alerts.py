@@ -1,4 +1,4 @@
-"""Delivering alerts: every channel once, what fails again with growing waits, for a day."""
+"""Delivers alerts to their channels; a failed delivery is retried with growing waits for a day."""
 
 import ipaddress
 import json
@@ -22,12 +22,14 @@ from evalq.store import alerts
 from evalq.store.alerts import AlertDelivery
 from evalq.store.database import Database
 
+log = logging.getLogger(__name__)
+
 DEADLINE_S = 10.0
-"""So long one try may take, whatever the channel."""
+"""Limit of one delivery, for every channel."""
 
 
 @dataclass(frozen=True)
-class Message:
+class AlertMessage:
     """The text for people and the document for programs."""
 
     text: str
@@ -35,17 +37,17 @@ class Message:
 
 
 class Undelivered(Exception):
-    """It did not arrive; the message names neither address nor secret."""
+    """A delivery failed; the message holds neither address nor secret."""
 
 
 _PORTS = {"http": 80, "https": 443}
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False) -> None:
-    """Send one document within ten seconds; Undelivered unless the answer is a success.
+    """Send one document within ten seconds; raise Undelivered unless the answer is a success.
 
-    The address is looked up here and connected to as found: a name that changes its mind in between, or a
-    redirect, leads nowhere else. Private, loopback, link-local and metadata addresses are refused.
+    The name is resolved once and that address is connected to, so neither a second lookup nor a redirect
+    leads elsewhere. Private, loopback, link-local and metadata addresses are refused.
     """
     parsed = urllib3.util.parse_url(url)
     scheme, host = parsed.scheme, (parsed.host or "").strip("[]")
@@ -98,7 +100,7 @@ def _tls() -> ssl.SSLContext:
 
 
 def _address(host: str, port: int, *, allow_private: bool) -> str:
-    """The address to connect to; refused when any of the name's addresses is not a public one."""
+    """The address to connect to; refused if any address of the name is private."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -110,7 +112,7 @@ def _address(host: str, port: int, *, allow_private: bool) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open Internet's, also when it is an IPv4 one in IPv6 clothes."""
+    """Whether an address is public, also if it is an IPv4 address mapped into IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and (inner := ip.ipv4_mapped or ip.sixtofour or _nat64(ip)):
         return inner.is_global and not inner.is_multicast
@@ -135,22 +137,15 @@ class Post(Protocol):
     ) -> None: ...
 
 
-def _post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False) -> None:
-    # Imported by the first alert: a worker starts faster without an HTTP client.
-    pass
-
-    post(url, body, headers, allow_private=allow_private)
-
-
 @dataclass(frozen=True)
-class Means:
-    """What a channel sends with: the environment that holds its secrets, and the way out."""
+class AlertSender:
+    """Sends for channels: the environment holds their secrets, `post` sends."""
 
     environ: Mapping[str, str]
-    post: Post = _post
+    post: Post = post
 
     def secret(self, name: str) -> str:
-        """A variable's value; Undelivered names the variable when it is missing."""
+        """The value of a variable; raise Undelivered with its name if it is missing."""
         value = self.environ.get(name, "").strip()
         if not value:
             raise Undelivered(f"{name} is not set")
@@ -159,26 +154,26 @@ class Means:
         return value
 
 
-def send(channel: AlertChannel, message: Message, means: Means) -> None:
-    """Send an alert once; Undelivered says why it did not arrive."""
+def send(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> None:
+    """Send an alert once; raise Undelivered with the reason if it fails."""
     _SENDERS[channel.kind](channel, message, means)
 
 
-def _telegram(channel: AlertChannel, message: Message, means: Means) -> None:
+def _telegram(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> None:
     assert channel.telegram
     url = _TELEGRAM_URL.format(token=means.secret(channel.telegram.token_env))
     chat = means.secret(channel.telegram.chat_id_env)
     means.post(url, _bytes({"chat_id": chat, "text": message.text[:_LONGEST_MESSAGE]}), _JSON)
 
 
-def _slack(channel: AlertChannel, message: Message, means: Means) -> None:
+def _slack(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> None:
     assert channel.slack
     # Slack reads <…> as links and & as an escape.
     text = message.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     means.post(means.secret(channel.slack.url_env), _bytes({"text": text}), _JSON)
 
 
-def _webhook(channel: AlertChannel, message: Message, means: Means) -> None:
+def _webhook(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> None:
     hook = channel.webhook
     assert hook
     headers = {name.lower(): means.secret(variable) for name, variable in hook.headers_env.items()}
@@ -187,8 +182,8 @@ def _webhook(channel: AlertChannel, message: Message, means: Means) -> None:
     means.post(url, body, {**_JSON, **headers}, allow_private=hook.allow_private)
 
 
-def _command(channel: AlertChannel, message: Message, means: Means) -> None:
-    """The program gets the document on its standard input; it has no business with evalq's own settings."""
+def _command(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> None:
+    """Give the document to a program on its standard input, without evalq settings in its environment."""
     assert channel.command
     environ = {name: value for name, value in means.environ.items() if not name.startswith("EVALQ_")}
     try:
@@ -212,7 +207,7 @@ def _command(channel: AlertChannel, message: Message, means: Means) -> None:
         raise Undelivered(f"the command ended with exit code {process.returncode}")
 
 
-_SENDERS: dict[str, Callable[[AlertChannel, Message, Means], None]] = {
+_SENDERS: dict[str, Callable[[AlertChannel, AlertMessage, AlertSender], None]] = {
     "telegram": _telegram,
     "slack": _slack,
     "webhook": _webhook,
@@ -224,14 +219,12 @@ def _bytes(document: dict[str, Any]) -> bytes:
     return json.dumps(document, ensure_ascii=False, default=str).encode()
 
 
-log = logging.getLogger(__name__)
-
 _AT_ONCE = 50
-"""Deliveries of one call: whoever delivers has other work too."""
+"""Deliveries of one call; the rest waits for the next."""
 
 
 def are_due(db: Database, channels: Sequence[AlertChannel]) -> bool:
-    """Whether there is something to deliver; alerts raised since are assigned to their channels first."""
+    """Whether deliveries are due; new alerts are assigned to their channels first."""
     names = list(name_channels(channels))
     if not names:
         return False
@@ -240,13 +233,13 @@ def are_due(db: Database, channels: Sequence[AlertChannel]) -> bool:
 
 
 def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str, str]) -> int:
-    """Try whatever is due, each once; how many arrived. Several may do so at the same time.
+    """Try every due delivery once; return how many arrived. Safe from several processes at once.
 
-    At least once: whoever dies between sending and noting it leaves it to be sent again.
+    At least once: a crash between sending and noting it sends the alert again.
     """
     if not are_due(db, channels):
         return 0
-    by_name, means, arrived = name_channels(channels), Means(environ), 0
+    by_name, means, arrived = name_channels(channels), AlertSender(environ), 0
     for _ in range(_AT_ONCE):
         delivery = alerts.claim_delivery(db, list(by_name))
         if delivery is None:
@@ -255,10 +248,10 @@ def deliver(db: Database, channels: Sequence[AlertChannel], environ: Mapping[str
     return arrived
 
 
-def _deliver_one(db: Database, delivery: AlertDelivery, channel: AlertChannel, means: Means) -> bool:
+def _deliver_one(db: Database, delivery: AlertDelivery, channel: AlertChannel, means: AlertSender) -> bool:
     raised_at = delivery.raised_at.isoformat()
     document = {"id": delivery.alert_id, "raised_at": raised_at, **delivery.document}
-    error = try_to_send(channel, Message(delivery.text, document), means)
+    error = try_to_send(channel, AlertMessage(delivery.text, document), means)
     if error:
         place = (delivery.alert_id, delivery.channel, delivery.attempts)
         log.warning("alert %s to %s, try %s: %s", *place, error)
@@ -266,8 +259,8 @@ def _deliver_one(db: Database, delivery: AlertDelivery, channel: AlertChannel, m
     return error is None
 
 
-def try_to_send(channel: AlertChannel, message: Message, means: Means) -> str | None:
-    """Send once; what went wrong, None when it arrived."""
+def try_to_send(channel: AlertChannel, message: AlertMessage, means: AlertSender) -> str | None:
+    """Send once; return the reason if it fails, None if it arrives."""
     try:
         send(channel, message, means)
     except Undelivered as exc:

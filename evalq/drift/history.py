@@ -1,4 +1,4 @@
-"""What a check is held against, read from Postgres: earlier runs, the accepted one, the evidence so far."""
+"""The history a drift check compares with: earlier runs, the accepted baseline, the evidence so far."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _ALL = 10_000
 
 
 @dataclass(frozen=True)
-class Past:
+class EarlierRuns:
     """Earlier runs, oldest first."""
 
     run_ids: tuple[int, ...]
@@ -28,28 +28,33 @@ class Past:
     is_task_changed: bool
 
 
-def last_runs(tx: Connection, check: DriftCheck) -> Past:
-    """The four runs before it, fewer when there are not as many."""
-    return _past(tx, check, drift_checks.earlier_runs(tx, check, since=_BEGINNING, limit=BASELINE_RUNS))
+def last_runs(tx: Connection, check: DriftCheck) -> EarlierRuns:
+    """The four runs before the check's own, or as many as there are."""
+    return _read_earlier(
+        tx, check, drift_checks.earlier_runs(tx, check, since=_BEGINNING, limit=BASELINE_RUNS)
+    )
 
 
-def runs_since(tx: Connection, check: DriftCheck, baseline: AcceptedRun) -> Past:
-    """The accepted run and every one started since it was accepted."""
+def runs_since(tx: Connection, check: DriftCheck, baseline: AcceptedRun) -> EarlierRuns:
+    """The accepted run and every run started since it was accepted."""
     since = drift_checks.earlier_runs(tx, check, since=baseline.accepted_at, limit=_ALL)
     later = [run for run in since if run.id != baseline.run_id]
-    return _past(tx, check, [*later, EarlierRun(baseline.run_id, baseline.task_sha)])
+    return _read_earlier(tx, check, [*later, EarlierRun(baseline.run_id, baseline.task_sha)])
 
 
 def chosen_runs(tx: Connection, run_ids: Sequence[int]) -> list[Verdicts]:
-    """The verdicts of runs chosen before."""
+    """Whether each case passed, for each of these runs."""
     found = case_passes(tx, run_ids, samples=1)
-    return [{case: _passed(n) for case, n in found[run_id].items()} for run_id in run_ids]
+    runs: list[Verdicts] = []
+    for run_id in run_ids:
+        runs.append({case: None if n is None else n > 0 for case, n in found[run_id].items()})
+    return runs
 
 
 def case_passes(
     tx: Connection, run_ids: Sequence[int], *, samples: int
 ) -> defaultdict[int, dict[str, int | None]]:
-    """Passes per run and case over its first samples; None unless all of these were graded."""
+    """Passes per run and case over the first `samples`; None unless all of them were graded."""
     found: defaultdict[int, dict[str, int | None]] = defaultdict(dict)
     for case in drift_checks.case_passes(tx, run_ids, samples=samples):
         found[case.run_id][case.case_id] = case.passes if case.graded == samples else None
@@ -57,26 +62,22 @@ def case_passes(
 
 
 def evidence_since(tx: Connection, baseline_id: int) -> DriftEvidence:
-    """What the detector has gathered since a baseline was accepted."""
+    """The detector's evidence since a baseline was accepted."""
     kept = drift_checks.detector_state(tx, baseline_id)
     if kept is None:
         return DriftEvidence()
     return DriftEvidence(float(kept.level), int(kept.weeks), bool(kept.alerted))
 
 
-def _past(tx: Connection, check: DriftCheck, newest_first: Sequence[EarlierRun]) -> Past:
+def _read_earlier(tx: Connection, check: DriftCheck, newest_first: Sequence[EarlierRun]) -> EarlierRuns:
     run_ids = tuple(run.id for run in reversed(newest_first))
     is_changed = any(run.task_sha != check.task_sha for run in newest_first)
-    return Past(run_ids, tuple(chosen_runs(tx, run_ids)), is_changed)
-
-
-def _passed(passes: int | None) -> bool | None:
-    return None if passes is None else passes > 0
+    return EarlierRuns(run_ids, tuple(chosen_runs(tx, run_ids)), is_changed)
 
 
 @dataclass(frozen=True)
-class Accepted:
-    """A run that is a baseline from now on."""
+class AcceptedBaseline:
+    """A run that was accepted as baseline."""
 
     baseline_id: int
     run_id: int
@@ -87,8 +88,8 @@ class Accepted:
     accuracy: Decimal | None
 
 
-def accept(db: Database, run_id: int) -> Accepted:
-    """Hold a judge against this run from now on; the evidence gathered so far is forgotten."""
+def accept(db: Database, run_id: int) -> AcceptedBaseline:
+    """Compare a judge with this run from now on; the evidence gathered so far is dropped."""
     with db.transaction() as tx:
         run = drift_checks.concluded_run(tx, run_id)
         if run is None:
@@ -99,11 +100,11 @@ def accept(db: Database, run_id: int) -> Accepted:
             )
         if run.excluded:
             raise InputError(
-                Problem(f"run {run_id} says nothing of {run.judge}: {run.excluded}", "accept another")
+                Problem(f"run {run_id} tells nothing about {run.judge}: {run.excluded}", "accept another")
             )
         baseline_id = drift_checks.accept_run(tx, run_id)
     names = (run.task_name, run.eval_set_name, run.judge)
-    return Accepted(baseline_id, run_id, *names, n=run.n_pass + run.n_fail, accuracy=run.accuracy)
+    return AcceptedBaseline(baseline_id, run_id, *names, n=run.n_pass + run.n_fail, accuracy=run.accuracy)
 
 
 SCHEMA = "evalq.drift/1"

@@ -1,4 +1,4 @@
-"""Drift in words: the line of a check, the text of an alert, and the command that confirms it."""
+"""Texts of drift checks: the line of a check, the text of an alert, the command that confirms it."""
 
 import shlex
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 AlertKind = Literal["drift", "watch", "blocked"]
-"""A judge got worse · it may have, nobody has confirmed it · the check could not be made."""
+"""A judge got worse · it may have, unconfirmed · the check could not be made."""
 
 _RULES = {
     "seed": "five points under the median of the last four",
@@ -16,8 +16,8 @@ _RULES = {
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Who was checked on what, by which rule and run."""
+class CheckSubject:
+    """Which judge was checked on which set, by which rule and run."""
 
     task: str
     eval_set: str
@@ -27,13 +27,13 @@ class Subject:
 
     @property
     def confirm_command(self) -> str:
-        """What to type before acting on it."""
+        """The command to run before acting on it."""
         words = ["verify", "--task", self.task, "--judges", self.judge, "--eval-set", self.eval_set]
         return shlex.join(["evalq", *words, "--rule", "confirm"])
 
 
-def check_line(subject: Subject, verdict: str | None, numbers: Mapping[str, Any]) -> str:
-    """One check on one line: verdict, rates with n, what decided it, what it could have seen."""
+def check_line(subject: CheckSubject, verdict: str | None, numbers: Mapping[str, Any]) -> str:
+    """A check on one line: verdict, rates with n, the evidence, the smallest drop it could detect."""
     head = f"{(verdict or 'open').upper()} {subject.judge} on {subject.task}/{subject.eval_set}"
     if "rate_to" not in numbers:
         return f"{head}: {numbers.get('detail', 'under way')} (run {subject.run_id})"
@@ -44,9 +44,9 @@ def check_line(subject: Subject, verdict: str | None, numbers: Mapping[str, Any]
 
 
 def alert_text(
-    kind: AlertKind, subject: Subject, numbers: Mapping[str, Any], *, head: str | None = None
+    kind: AlertKind, subject: CheckSubject, numbers: Mapping[str, Any], *, head: str | None = None
 ) -> str:
-    """The P0 message: what dropped, from what to what, how sure that is, and what to type."""
+    """The alert: what dropped, by how much, how certain that is, and the command to run next."""
     what = f"{subject.judge} on {subject.task}/{subject.eval_set}"
     notes = [*numbers.get("provider", {}).get("notes", []), *_task_note(numbers)]
     lines = [
@@ -98,7 +98,7 @@ def _task_note(numbers: Mapping[str, Any]) -> list[str]:
     return ["the task's own text changed since the baseline"] if numbers.get("task_changed") else []
 
 
-def _final_command(subject: Subject) -> str:
+def _final_command(subject: CheckSubject) -> str:
     whole = subject.eval_set if subject.eval_set.startswith("holdout-") else "holdout-…"
     words = f"--task {shlex.quote(subject.task)} --eval-set {whole} --judges {shlex.quote(subject.judge)}"
     return f"evalq bake-off {words} --final-decision"

@@ -1,4 +1,4 @@
-"""Verifying judges against their own past: a drift check opened by hand or by schedule, and followed."""
+"""Opens a drift check by hand or by schedule, and follows it to its verdicts."""
 
 import logging
 import secrets
@@ -15,7 +15,7 @@ from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request
 from evalq.definitions.schedules import DriftSchedule
 from evalq.drift.decide import advance, open_checks
-from evalq.drift.messages import Subject, check_line
+from evalq.drift.messages import CheckSubject, check_line
 from evalq.drift.rules import Rule
 from evalq.engines.session import Session
 from evalq.errors import CapReached, InputError, Refused
@@ -28,14 +28,14 @@ from evalq.store.database import Connection, Database
 log = logging.getLogger(__name__)
 
 _GRACE = timedelta(hours=1)
-"""A check that could not be opened when it was due is opened so much later at most."""
+"""How late a due check may still be opened."""
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What a check came to: `verdict` is None while its run is under way."""
+class CheckResult:
+    """A check and its verdict, None while its run is under way."""
 
-    subject: Subject
+    subject: CheckSubject
     verdict: str | None
     is_decided: bool
     confirm_run_id: int | None
@@ -43,7 +43,7 @@ class Checked:
 
     @property
     def is_regression(self) -> bool:
-        """An ALERT; by the seed's own rule the WATCH itself."""
+        """An ALERT, or by the seed's own rule a WATCH."""
         return self.verdict == "alert" or (self.verdict == "watch" and self.subject.rule == "seed")
 
     @property
@@ -69,7 +69,7 @@ class Checked:
         }
 
 
-def exit_code(found: Sequence[Checked]) -> int:
+def exit_code(found: Sequence[CheckResult]) -> int:
     """1 for a regression, 3 for a check that decided nothing, 0 when every judge is as it was."""
     if any(one.is_regression for one in found):
         return 1
@@ -79,7 +79,7 @@ def exit_code(found: Sequence[Checked]) -> int:
 def check_request(
     task: str, eval_set: str, judges: Sequence[str], *, allow_unpriced: bool = False
 ) -> Request:
-    """A check as a bake-off: a look at a holdout that is no final decision, and a fresh draw each time."""
+    """A check as a request: it may look at a holdout without a final decision, with a new seed each time."""
     seed = secrets.randbelow(2**31)
     return Request(task, eval_set, judges, seed=seed, allow_unpriced=allow_unpriced, look="drift_check")
 
@@ -92,13 +92,13 @@ def open_check(
     cap_usd: Decimal,
     root: Path,
 ) -> int:
-    """Record a check and publish its jobs; the id of its bake-off."""
+    """Record a check and publish its jobs; return the id of its bake-off."""
     return _open(session, plan, _Opening(rule, cap_usd, root))
 
 
 @dataclass(frozen=True)
 class _Opening:
-    """By which rule and for how much, and the tick of a schedule that asked for it."""
+    """The rule and cap of a check, and the tick of the schedule that is due."""
 
     rule: Rule
     cap_usd: Decimal
@@ -106,7 +106,7 @@ class _Opening:
     tick: tuple[str, datetime] | None = None
 
     def write(self, tx: Connection, bakeoff_id: int) -> None:
-        """What belongs into the transaction that records the bake-off."""
+        """Write the checks in the transaction that records the bake-off."""
         open_checks(tx, bakeoff_id, rule=self.rule)
         if self.tick:
             schedule, tick = self.tick
@@ -119,15 +119,15 @@ def _open(session: Session, plan: Plan, opening: _Opening) -> int:
 
 
 def is_due(db: Database, schedule: DriftSchedule, *, now: datetime) -> bool:
-    """Whether a schedule's last tick was just now and nobody has opened its check."""
+    """Whether a schedule's last tick is recent and its check not opened yet."""
     tick = schedule.latest_tick(now)
     return now - tick <= _GRACE and not _is_known(db, schedule, tick)
 
 
 def open_due(session: Session, schedule: DriftSchedule, *, root: Path, now: datetime) -> int | None:
-    """Open the check a schedule is due for, once however often it is asked to; None when it is not due.
+    """Open the check of a schedule that is due, once however often this is called; None if not due.
 
-    Not while the one before is under way. What cannot be opened is noted, and told as an alert.
+    Waits for the previous check to end. A check that cannot be opened is noted and raises an alert.
     """
     tick = schedule.latest_tick(now)
     if not is_due(session.db, schedule, now=now):
@@ -145,7 +145,7 @@ def open_due(session: Session, schedule: DriftSchedule, *, root: Path, now: date
 
 
 def note_unopened(db: Database, schedule: DriftSchedule, *, now: datetime, problem: str) -> None:
-    """A check that is due cannot even be tried: noted for its tick, and told."""
+    """Note that a due check could not be opened, and raise an alert."""
     with db.transaction() as tx:
         _note_problem(tx, schedule, schedule.latest_tick(now), problem)
 
@@ -182,9 +182,9 @@ def follow_check(
     show: Callable[[Progress], None],
     is_interrupted: Callable[[], bool],
 ) -> list[int]:
-    """Watch a check to its verdicts, its confirmations included; the bake-offs it took.
+    """Follow a check and its confirmations to their verdicts; return their bake-offs.
 
-    Interrupted, it stops spending: the last of them is paused.
+    An interrupt pauses the last of them.
     """
     watched = [bakeoff_id]
     for each in watched:
@@ -198,11 +198,11 @@ def follow_check(
     return watched
 
 
-def checks_of(db: Database, bakeoff_id: int) -> list[Checked]:
-    """The checks of a bake-off as they stand."""
+def checks_of(db: Database, bakeoff_id: int) -> list[CheckResult]:
+    """The checks of a bake-off in their current state."""
     return [
-        Checked(
-            Subject(check.task_name, check.eval_set_name, check.judge, check.rule, check.run_id),
+        CheckResult(
+            CheckSubject(check.task_name, check.eval_set_name, check.judge, check.rule, check.run_id),
             check.verdict,
             check.decided_at is not None,
             check.confirm_run_id,

@@ -1,4 +1,4 @@
-"""The three rules of drift: from the verdicts of earlier runs and of this one to a decision."""
+"""The three drift rules: verdicts of earlier runs and of this run become a decision."""
 
 import math
 from collections import Counter
@@ -31,10 +31,10 @@ _TIMES = 40
 
 
 @dataclass(frozen=True)
-class Habit:
-    """How often each case passed, out of how many answers: what its own variance is guessed from.
+class CaseHistory:
+    """How often each case passed in how many answers; its variance is estimated from that.
 
-    One imaginary answer, half passed, keeps a case that always passed from counting as certain.
+    Half a pass in one extra answer keeps a case that always passed from counting as certain.
     """
 
     passes: Sequence[int]
@@ -56,16 +56,16 @@ class Habit:
         return [((passed + 0.5) / (self.answers + 1), n) for passed, n in Counter(self.passes).items()]
 
 
-def smallest_seed_drop(habit: Habit, power: float = POWER) -> float | None:
-    """For the seed rule: five points, and as much more as one run's luck may hide."""
+def smallest_seed_drop(habit: CaseHistory, power: float = POWER) -> float | None:
+    """Smallest drop the seed rule detects: five points, plus what the noise of one run may hide."""
     n, before = len(habit.passes), _MEDIAN_OF_4 * habit.variance()
     return _smallest(
         habit, lambda drop: SEED_DROP + mde_paired(n, habit.variance(drop) + before, _TOSS, power)
     )
 
 
-def smallest_confirmed_drop(habit: Habit) -> float | None:
-    """For the seed rule followed by fresh repeats: either stage may miss it, so each is asked for √0.8."""
+def smallest_confirmed_drop(habit: CaseHistory) -> float | None:
+    """Smallest drop the confirmed rule detects; either stage may miss it, so each needs a power of √0.8."""
     each = math.sqrt(POWER)
     tripped = smallest_seed_drop(habit, each)
     confirmed = _smallest(
@@ -80,8 +80,8 @@ def smallest_confirmed_drop(habit: Habit) -> float | None:
     return None if tripped is None or confirmed is None else max(tripped, confirmed)
 
 
-def smallest_sequential_drop(habit: Habit, evidence: DriftEvidence) -> float | None:
-    """For the detector: the drop that takes it from where it stood to its alert within this one check."""
+def smallest_sequential_drop(habit: CaseHistory, evidence: DriftEvidence) -> float | None:
+    """Smallest drop that takes the detector from its current level to an alert within this check."""
     alpha = min(1.0, 2 * _alerting_p(evidence.level))
     return _smallest(
         habit,
@@ -91,10 +91,10 @@ def smallest_sequential_drop(habit: Habit, evidence: DriftEvidence) -> float | N
     )
 
 
-def _smallest(habit: Habit, needed: Callable[[float], float]) -> float | None:
-    """The drop that needs no more than itself; None when even a fall to nothing would need more.
+def _smallest(habit: CaseHistory, needed: Callable[[float], float]) -> float | None:
+    """The smallest drop that is at least the drop it needs; None if even a fall to zero is not enough.
 
-    A drop adds variance of its own, so what is needed depends on it: found by halving.
+    A drop adds variance, so the drop needed depends on the drop itself: found by bisection.
     """
     low, high = 0.0, habit.rate
     if needed(high) > high:
@@ -119,30 +119,30 @@ def _alerting_p(level: float) -> float:
 Rule = Literal["seed", "confirm", "sequential"]
 CheckVerdict = Literal["ok", "watch", "alert", "inconclusive"]
 Reason = Literal["baseline", "unaccepted", "broken", "errors", "stopped", "cap"]
-"""Why a check decided nothing: too few earlier runs, none accepted; the judge, its answers, its dollars."""
+"""Why a check decided nothing: earlier runs, no accepted run, the judge, its errors, a stop, the cap."""
 
 Verdicts = Mapping[str, bool | None]
-"""Of one run: whether each case passed; None for one that errored."""
+"""Whether each case of a run passed; None for a case that errored."""
 
 BASELINE_RUNS = 4
 _HIGHEST_LEVEL = 1e12  # JSON has no infinity
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What a check came to, and everything it was made from."""
+class DriftDecision:
+    """The verdict of a check, and the numbers behind it."""
 
     verdict: CheckVerdict
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def inconclusive(reason: Reason, detail: str, **numbers: Any) -> Decision:
-    """No verdict on the judge: what was missing."""
-    return Decision("inconclusive", {**numbers, "reason": reason, "detail": detail})
+def inconclusive(reason: Reason, detail: str, **numbers: Any) -> DriftDecision:
+    """No verdict, with what was missing."""
+    return DriftDecision("inconclusive", {**numbers, "reason": reason, "detail": detail})
 
 
-def decide_seed(rule: Rule, past: Sequence[Verdicts], current: Verdicts) -> Decision:
-    """The seed's rule over the cases that all five runs have a verdict for: ok, or a WATCH."""
+def decide_seed(rule: Rule, past: Sequence[Verdicts], current: Verdicts) -> DriftDecision:
+    """Apply the seed's rule to the cases with a verdict in all five runs: ok or WATCH."""
     if len(past) < BASELINE_RUNS:
         missing = BASELINE_RUNS - len(past)
         text = (
@@ -164,11 +164,11 @@ def decide_seed(rule: Rule, past: Sequence[Verdicts], current: Verdicts) -> Deci
         "p": drift_exact_paired(before, [current[case] for case in shared], BASELINE_RUNS),
         "smallest_drop_pp": _points(_smallest_by(rule, before)),
     }
-    return Decision("watch" if drift_seed_rule(counts, now, n) else "ok", numbers)
+    return DriftDecision("watch" if drift_seed_rule(counts, now, n) else "ok", numbers)
 
 
-def decide_confirmed(past: Sequence[Verdicts], fresh: Mapping[str, int | None]) -> Decision:
-    """Four fresh answers per case against the four before: an ALERT when so few passes are no chance."""
+def decide_confirmed(past: Sequence[Verdicts], fresh: Mapping[str, int | None]) -> DriftDecision:
+    """Compare four fresh answers per case with the four before: ALERT if the drop is not chance."""
     shared = [
         case
         for case, passes in fresh.items()
@@ -179,7 +179,7 @@ def decide_confirmed(past: Sequence[Verdicts], fresh: Mapping[str, int | None]) 
     before = [sum(bool(run[case]) for run in past) for case in shared]
     now = [fresh[case] or 0 for case in shared]
     p, answers = confirm_test(before, now), CONFIRM_RUNS * len(shared)
-    habit = Habit([b + x for b, x in zip(before, now, strict=True)], 2 * CONFIRM_RUNS)
+    habit = CaseHistory([b + x for b, x in zip(before, now, strict=True)], 2 * CONFIRM_RUNS)
     numbers = _drop(sum(before) / answers, sum(now) / answers) | {
         "n": len(shared),
         "n_cases": len(fresh),
@@ -188,20 +188,20 @@ def decide_confirmed(past: Sequence[Verdicts], fresh: Mapping[str, int | None]) 
         "p": p,
         "smallest_drop_pp": _points(smallest_confirmed_drop(habit)),
     }
-    return Decision("alert" if p <= CONFIRM_P else "ok", numbers)
+    return DriftDecision("alert" if p <= CONFIRM_P else "ok", numbers)
 
 
 def decide_sequential(
     past: Sequence[Verdicts], current: Verdicts, *, evidence: DriftEvidence, rng: np.random.Generator
-) -> Decision:
-    """This run against the accepted one and all since, added to the evidence so far: an ALERT at 200."""
+) -> DriftDecision:
+    """Add this run's evidence against the accepted run and all since: ALERT at a level of 200."""
     passes, runs = _as_many_as_possible(past, current)
     if too_few := _too_few(len(passes), len(current)):
         return too_few
     now = [bool(current[case]) for case in passes]
     p = drift_exact_paired(list(passes.values()), now, runs, rng=rng)
     after = e_detector([p], evidence)
-    habit = Habit([b + x for b, x in zip(passes.values(), now, strict=True)], runs + 1)
+    habit = CaseHistory([b + x for b, x in zip(passes.values(), now, strict=True)], runs + 1)
     n = len(passes)
     numbers = _drop(sum(passes.values()) / (n * runs), sum(now) / n) | {
         "n": n,
@@ -215,14 +215,14 @@ def decide_sequential(
         "alerted": after.alerted,
         "smallest_drop_pp": _points(smallest_sequential_drop(habit, evidence)),
     }
-    return Decision("alert" if after.alerted else "ok", numbers)
+    return DriftDecision("alert" if after.alerted else "ok", numbers)
 
 
 def _as_many_as_possible(past: Sequence[Verdicts], current: Verdicts) -> tuple[dict[str, int], int]:
-    """Passes per case over equally many runs each, chosen so that most verdicts count; and that number.
+    """Passes per case over the same number of runs, chosen so that most verdicts count; and that number.
 
-    A case errs now and then; left out for good it would leave nobody after a year. So each case brings its
-    newest verdicts: which of them are missing says nothing about the judge.
+    Every case errors now and then, so requiring a verdict in every run would leave no case after a year.
+    Each case counts its newest verdicts instead; which ones are missing tells nothing about the judge.
     """
     known = {
         case: [bool(run[case]) for run in past if run.get(case) is not None]
@@ -237,8 +237,8 @@ def _as_many_as_possible(past: Sequence[Verdicts], current: Verdicts) -> tuple[d
     return {case: sum(all_[-runs:]) for case, all_ in known.items() if len(all_) >= runs}, runs
 
 
-def _too_few(n: int, n_cases: int) -> Decision | None:
-    """Fewer than half of the cases with a verdict on both sides tell of the errors, not of the judge."""
+def _too_few(n: int, n_cases: int) -> DriftDecision | None:
+    """No verdict if fewer than half of the cases have a verdict on both sides."""
     if n * 2 >= n_cases and n:
         return None
     return inconclusive(
@@ -247,7 +247,7 @@ def _too_few(n: int, n_cases: int) -> Decision | None:
 
 
 def _smallest_by(rule: Rule, before: Sequence[int]) -> float | None:
-    habit = Habit(before, BASELINE_RUNS)
+    habit = CaseHistory(before, BASELINE_RUNS)
     return smallest_confirmed_drop(habit) if rule == "confirm" else smallest_seed_drop(habit)
 
 
@@ -264,20 +264,20 @@ def _points(share: float | None) -> float | None:
 
 
 _NOTABLE = 1.25
-"""A quarter more, or as much less: below that it is the time of day."""
+"""Changes below this factor are ordinary, such as the time of day."""
 
 
 @dataclass(frozen=True)
-class Trace:
-    """One run's: the model names the provider reported, median latency, dollars a case."""
+class ProviderFacts:
+    """What the provider reported in one run: model names, median latency, dollars per case."""
 
     models: tuple[str, ...]
     p50_latency_ms: float | None
     cost_per_case_usd: float | None
 
 
-def compare_traces(before: Sequence[Trace], now: Trace | None) -> dict[str, Any]:
-    """Both sides as numbers, and in words what is notable; nothing without both sides."""
+def compare_provider_facts(before: Sequence[ProviderFacts], now: ProviderFacts | None) -> dict[str, Any]:
+    """Both sides as numbers, with a note on what changed notably; empty without both sides."""
     if now is None or not before:
         return {}
     known = sorted({model for trace in before for model in trace.models})

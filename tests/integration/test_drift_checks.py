@@ -287,7 +287,7 @@ def test_a_run_that_says_nothing_cannot_be_accepted(series: Series) -> None:
     with pytest.raises(InputError, match="no concluded run 77"):
         accept(series.db, 77)
     broken = series.check(0, errored=30)
-    with pytest.raises(InputError, match="says nothing of sim-a: 30/30 empty outputs"):
+    with pytest.raises(InputError, match="tells nothing about sim-a: 30/30 empty outputs"):
         accept(series.db, broken)
 
 

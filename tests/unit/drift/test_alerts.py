@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evalq.definitions.alert_channels import AlertChannel, Slack, Telegram, Webhook
-from evalq.drift.alerts import Means, Message, Undelivered, is_public, post, send, try_to_send
+from evalq.drift.alerts import AlertMessage, AlertSender, Undelivered, is_public, post, send, try_to_send
 
-MESSAGE = Message("P0 DRIFT: a < b & c", {"kind": "drift", "run_id": 7})
+MESSAGE = AlertMessage("P0 DRIFT: a < b & c", {"kind": "drift", "run_id": 7})
 ENVIRON = {"TOKEN": "tok", "CHAT": "42", "HOOK": "https://hooks.example/secret", "AUTH": "Bearer x"}
 
 
@@ -32,7 +32,7 @@ def sent() -> Sent:
 
 def test_telegram_gets_chat_and_text(sent: Sent) -> None:
     channel = AlertChannel(telegram=Telegram(token_env="TOKEN", chat_id_env="CHAT"))
-    send(channel, Message("x" * 9000, {}), Means(ENVIRON, sent))
+    send(channel, AlertMessage("x" * 9000, {}), AlertSender(ENVIRON, sent))
     url, body, _, _ = sent.posts[0]
     assert url == "https://api.telegram.org/bottok/sendMessage"
     assert body["chat_id"] == "42"
@@ -40,20 +40,20 @@ def test_telegram_gets_chat_and_text(sent: Sent) -> None:
 
 
 def test_slack_gets_text_without_markup(sent: Sent) -> None:
-    send(AlertChannel(slack=Slack(url_env="HOOK")), MESSAGE, Means(ENVIRON, sent))
+    send(AlertChannel(slack=Slack(url_env="HOOK")), MESSAGE, AlertSender(ENVIRON, sent))
     assert sent.posts[0][:2] == (ENVIRON["HOOK"], {"text": "P0 DRIFT: a &lt; b &amp; c"})
 
 
 def test_a_webhook_gets_the_whole_document_and_its_headers(sent: Sent) -> None:
     hook = Webhook(url_env="HOOK", headers_env={"Authorization": "AUTH"}, allow_private=True)
-    send(AlertChannel(webhook=hook), MESSAGE, Means(ENVIRON, sent))
+    send(AlertChannel(webhook=hook), MESSAGE, AlertSender(ENVIRON, sent))
     url, body, headers, allow_private = sent.posts[0]
     assert (url, headers["authorization"], allow_private) == (ENVIRON["HOOK"], "Bearer x", True)
     assert body == {"kind": "drift", "run_id": 7, "text": MESSAGE.text}
 
 
 def test_a_webhook_with_a_written_address_needs_no_variable(sent: Sent) -> None:
-    send(AlertChannel(webhook=Webhook(url="https://ops.example")), MESSAGE, Means({}, sent))
+    send(AlertChannel(webhook=Webhook(url="https://ops.example")), MESSAGE, AlertSender({}, sent))
     assert sent.posts[0][0] == "https://ops.example"
 
 
@@ -62,21 +62,26 @@ def test_a_webhook_with_a_written_address_needs_no_variable(sent: Sent) -> None:
     [({}, "HOOK is not set"), ({"HOOK": "https://a\x00"}, "HOOK holds characters that cannot be sent")],
 )
 def test_a_missing_secret_is_named_not_guessed(sent: Sent, environ: dict[str, str], reason: str) -> None:
-    assert try_to_send(AlertChannel(slack=Slack(url_env="HOOK")), MESSAGE, Means(environ, sent)) == reason
+    assert (
+        try_to_send(AlertChannel(slack=Slack(url_env="HOOK")), MESSAGE, AlertSender(environ, sent)) == reason
+    )
     assert sent.posts == []
 
 
 def test_a_command_that_fails_or_does_not_exist_is_undelivered() -> None:
     assert (
-        try_to_send(AlertChannel(command=["false"]), MESSAGE, Means({}))
+        try_to_send(AlertChannel(command=["false"]), MESSAGE, AlertSender({}))
         == "the command ended with exit code 1"
     )
-    error = try_to_send(AlertChannel(command=["/no/such/program"]), MESSAGE, Means({}))
+    error = try_to_send(AlertChannel(command=["/no/such/program"]), MESSAGE, AlertSender({}))
     assert error == "the command cannot be started: No such file or directory"
 
 
 def test_a_command_that_reads_nothing_has_still_arrived() -> None:
-    assert try_to_send(AlertChannel(command=["true"]), Message("x" * 1_000_000, {}), Means({})) is None
+    assert (
+        try_to_send(AlertChannel(command=["true"]), AlertMessage("x" * 1_000_000, {}), AlertSender({}))
+        is None
+    )
 
 
 @pytest.mark.parametrize(

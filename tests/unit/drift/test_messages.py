@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from evalq.drift.messages import Subject, alert_text, check_line
+from evalq.drift.messages import CheckSubject, alert_text, check_line
 
-SUBJECT = Subject("knowledge_audit", "holdout-30", "grok 4.3", "confirm", 912)
+SUBJECT = CheckSubject("knowledge_audit", "holdout-30", "grok 4.3", "confirm", 912)
 NUMBERS: dict[str, Any] = {
     "rate_from": 0.9,
     "rate_to": 0.7333,
@@ -57,14 +57,14 @@ def test_an_alert_names_numbers_run_head_and_the_command_to_type() -> None:
 
 def test_an_alert_on_a_dev_set_leaves_the_holdout_to_be_named() -> None:
     text = alert_text(
-        "drift", Subject("t", "dev-93", "j", "sequential", 1), {**NUMBERS, "level": 230.0, "weeks": 1}
+        "drift", CheckSubject("t", "dev-93", "j", "sequential", 1), {**NUMBERS, "level": 230.0, "weeks": 1}
     )
     assert "--eval-set holdout-… --judges j" in text
     assert "M=230 after 1 check" in text
 
 
 def test_a_watch_is_not_called_an_alert() -> None:
-    text = alert_text("watch", Subject("t", "s", "j", "seed", 1), NUMBERS)
+    text = alert_text("watch", CheckSubject("t", "s", "j", "seed", 1), NUMBERS)
     assert text.startswith("WATCH, not confirmed: j on t/s dropped")
     assert "--final-decision" not in text
     assert "holdout log head" not in text

@@ -2,12 +2,12 @@
 
 import pytest
 
-from evalq.drift.messages import Subject
-from evalq.drift.open import Checked, exit_code
+from evalq.drift.messages import CheckSubject
+from evalq.drift.open import CheckResult, exit_code
 
 
-def checked(verdict: str | None, rule: str = "confirm", *, is_decided: bool = True) -> Checked:
-    return Checked(Subject("t", "s", "j", rule, 1), verdict, is_decided, None, {})
+def checked(verdict: str | None, rule: str = "confirm", *, is_decided: bool = True) -> CheckResult:
+    return CheckResult(CheckSubject("t", "s", "j", rule, 1), verdict, is_decided, None, {})
 
 
 OK, ALERT, INCONCLUSIVE = checked("ok"), checked("alert"), checked("inconclusive")
@@ -25,7 +25,7 @@ OK, ALERT, INCONCLUSIVE = checked("ok"), checked("alert"), checked("inconclusive
         ([checked("alert", "sequential")], 1),
     ],
 )
-def test_a_regression_is_one_and_no_decision_three(found: list[Checked], code: int) -> None:
+def test_a_regression_is_one_and_no_decision_three(found: list[CheckResult], code: int) -> None:
     assert exit_code(found) == code
 
 

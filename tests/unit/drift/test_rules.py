@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evalq.drift.rules import (
-    Decision,
+    DriftDecision,
     Verdicts,
     decide_confirmed,
     decide_seed,
@@ -164,7 +164,7 @@ def test_an_alert_of_the_detector_stays_until_a_new_baseline_is_accepted() -> No
 
 
 def test_the_same_run_is_decided_the_same_each_time() -> None:
-    def once() -> Decision:
+    def once() -> DriftDecision:
         return decide_sequential(
             runs(27, 26, n=30), run(24, 30), evidence=DriftEvidence(), rng=np.random.default_rng(42)
         )

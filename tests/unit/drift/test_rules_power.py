@@ -3,18 +3,23 @@
 import numpy as np
 import pytest
 
-from evalq.drift.rules import Habit, smallest_confirmed_drop, smallest_seed_drop, smallest_sequential_drop
+from evalq.drift.rules import (
+    CaseHistory,
+    smallest_confirmed_drop,
+    smallest_seed_drop,
+    smallest_sequential_drop,
+)
 from evalq.stats import DriftEvidence
 
 
-def habit(n: int, answers: int) -> Habit:
+def habit(n: int, answers: int) -> CaseHistory:
     rng = np.random.default_rng(7)
-    return Habit([int(k) for k in rng.binomial(answers, rng.beta(2.7, 0.3, n))], answers)
+    return CaseHistory([int(k) for k in rng.binomial(answers, rng.beta(2.7, 0.3, n))], answers)
 
 
 def test_the_seed_rule_at_ninety_percent_sees_a_little_over_ten_points_on_thirty_cases() -> None:
     """Published, exact: ten points are found with .773 at n = 30, p = .9."""
-    drop = smallest_seed_drop(Habit([4] * 18 + [3] * 12, 4))
+    drop = smallest_seed_drop(CaseHistory([4] * 18 + [3] * 12, 4))
     assert drop is not None
     assert 0.10 < drop < 0.14
 
@@ -45,11 +50,11 @@ def test_more_cases_see_smaller_drops() -> None:
 
 
 def test_a_handful_of_cases_sees_nothing_at_all() -> None:
-    assert smallest_confirmed_drop(Habit([1], 4)) is None
-    assert smallest_seed_drop(Habit([0], 4)) is None
-    assert smallest_sequential_drop(Habit([1, 1], 8), DriftEvidence()) is None
+    assert smallest_confirmed_drop(CaseHistory([1], 4)) is None
+    assert smallest_seed_drop(CaseHistory([0], 4)) is None
+    assert smallest_sequential_drop(CaseHistory([1, 1], 8), DriftEvidence()) is None
 
 
 def test_cases_that_always_passed_are_not_certain_to_pass() -> None:
-    assert Habit([4] * 30, 4).variance() > 0
-    assert Habit([4] * 30, 4).rate == pytest.approx(0.9)
+    assert CaseHistory([4] * 30, 4).variance() > 0
+    assert CaseHistory([4] * 30, 4).rate == pytest.approx(0.9)
