@@ -61,7 +61,7 @@ def main() -> None:
 
     try:
         here = connections()
-        job = jobs.held(here.db, int(sys.argv[1]), int(sys.argv[2]))
+        job = jobs.read_held(here.db, int(sys.argv[1]), int(sys.argv[2]))
         if job is not None:
             work(here, job)
     except Unreachable:

@@ -81,7 +81,7 @@ def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> Bake
 
 def _is_last(tx: Connection, bakeoff_id: int) -> bool:
     """Whether no judge is running and no job of a paused judge is leased: those still change the result."""
-    return not bakeoffs.has_running_runs(tx, bakeoff_id) and jobs.leased_count(tx, bakeoff_id) == 0
+    return not bakeoffs.has_running_runs(tx, bakeoff_id) and jobs.count_leased(tx, bakeoff_id) == 0
 
 
 def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:

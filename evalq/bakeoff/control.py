@@ -54,7 +54,7 @@ def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) ->
     deadline = time.monotonic() + _DRAIN_S
     quiet = 0
     while quiet < _QUIET_POLLS and time.monotonic() < deadline:
-        quiet = 0 if calls.in_flight(db, bakeoff_id) else quiet + 1
+        quiet = 0 if calls.count_in_flight(db, bakeoff_id) else quiet + 1
         time.sleep(_POLL_S)
         show(read_progress(db, bakeoff_id))
 

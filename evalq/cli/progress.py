@@ -18,7 +18,7 @@ from evalq.engines.session import Session
 from evalq.reports.live import choose_view
 from evalq.results import BakeOffResult, Progress
 from evalq.store.database import Database
-from evalq.store.jobs import leased_count
+from evalq.store.jobs import count_leased
 
 IDLE_HINT_S = 20.0
 
@@ -131,7 +131,7 @@ def _hint_when_idle(show: Callable[[Progress], None], session: Session) -> Calla
         nonlocal hinted
         show(progress)
         is_idle = progress.done == 0 and progress.elapsed_s > IDLE_HINT_S and progress.state == "running"
-        if is_idle and not hinted and not leased_count(session.db, progress.bakeoff_id):
+        if is_idle and not hinted and not count_leased(session.db, progress.bakeoff_id):
             hinted = True
             note("no worker has taken a job yet; is `evalq worker` running? try `evalq doctor`")
 

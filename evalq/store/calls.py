@@ -13,6 +13,9 @@ from evalq.records import Completion, Purpose
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.jobs import Job, storable, storable_json
 
+Settlement = dict[str, Any]
+"""The end of a call: parameters of the settling statement, in values that JSON can hold."""
+
 _CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}
 
 
@@ -26,6 +29,55 @@ class Call:
     attempt: int
     usd: Decimal
     margin_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Tries:
+    """The calls that earlier holders of a job made for one question."""
+
+    made: int = 0
+    ambiguous: int = 0
+
+
+@dataclass(frozen=True)
+class JournalCall:
+    """One attempt at a call, as the journal has it."""
+
+    id: int
+    run: str
+    case_id: str
+    sample: int
+    purpose: Purpose
+    judge: str
+    provider: str
+    model: str
+    key: str
+    attempt: int
+    state: str
+    reserved_usd: Decimal
+    cost_usd: Decimal | None
+    usage: dict[str, Any] | None
+    request_id: str | None
+    fault_kind: str | None
+    fault_message: str | None
+    latency_ms: int | None
+    reserved_at: datetime
+    sent_at: datetime | None
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True)
+class DayCost:
+    """The calls of one judge for one purpose on one day (UTC)."""
+
+    day: date
+    provider: str
+    judge: str
+    purpose: Purpose
+    calls: int
+    unknown: int
+    cost_usd: Decimal
+    in_flight_usd: Decimal
 
 
 @transactional
@@ -67,50 +119,8 @@ def _raise_refusal(job: Job, refusal: str | None, call: Call) -> None:
         raise CapReached(f"{name}: the next call may cost ${call.usd:.4f}")
 
 
-@dataclass(frozen=True)
-class Tries:
-    """The calls that earlier holders of a job made for one question."""
-
-    made: int = 0
-    ambiguous: int = 0
-
-
-def tries_before(db: Database, job: Job, key: str) -> Tries:
-    """The calls made for a question by workers that held the job before."""
-    if job.attempt == 1:
-        return Tries()
-    row = db.row("tries", job_id=job.id, key=key)
-    assert row is not None
-    return Tries(row["made"], row["ambiguous"])
-
-
-def paid_reply(db: Database, job: Job, key: str) -> Completion | None:
-    """A grader model's reply to a question that an earlier holder of the job paid for; None without one."""
-    if job.attempt == 1:
-        return None
-    row = db.row("paid_reply", job_id=job.id, key=key)
-    if row is None:
-        return None
-    return Completion(row["reply_state"], row["reply"] or "", cost_usd=row["cost_usd"])
-
-
-def close_lost(db: Database, job: Job) -> None:
-    """Close the calls that earlier holders of a job left in flight."""
-    if job.attempt > 1:
-        db.run("close_lost_calls", job_ids=[job.id])
-
-
-def close_in_flight(tx: Connection, job_ids: Sequence[int]) -> None:
-    """Count the reservations of jobs' calls in flight as spent: they may be billed."""
-    tx.run("close_lost_calls", job_ids=list(job_ids))
-
-
-Settlement = dict[str, Any]
-"""The end of a call: parameters of the settling statement, in values that JSON can hold."""
-
-
 def answered(completion: Completion) -> Settlement:
-    """The settlement of a call that was answered, whatever the answer is worth."""
+    """The settlement of a call that was answered, gradable or not."""
     usage = completion.usage
     tool_calls = [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls]
     return {
@@ -156,58 +166,40 @@ def settle(db: Database, call_id: int, settlement: Settlement) -> None:
     db.run("settle", call_id=call_id, **{"tool_calls": None, **settlement})
 
 
-def installation(db: Database) -> str:
-    """The name of the database, which call numbers belong to."""
-    row = db.row("installation")
+def tries_before(db: Database, job: Job, key: str) -> Tries:
+    """The calls made for a question by workers that held the job before."""
+    if job.attempt == 1:
+        return Tries()
+    row = db.row("tries", job_id=job.id, key=key)
     assert row is not None
-    return str(row["uid"])
+    return Tries(row["made"], row["ambiguous"])
 
 
-def in_flight(db: Database, bakeoff_id: int) -> int:
-    """How many calls of a bake-off are under way."""
+def paid_reply(db: Database, job: Job, key: str) -> Completion | None:
+    """A grader model's reply to a question that an earlier holder of the job paid for; None without one."""
+    if job.attempt == 1:
+        return None
+    row = db.row("paid_reply", job_id=job.id, key=key)
+    if row is None:
+        return None
+    return Completion(row["reply_state"], row["reply"] or "", cost_usd=row["cost_usd"])
+
+
+def close_lost(db: Database, job: Job) -> None:
+    """Close the calls that earlier holders of a job left in flight."""
+    if job.attempt > 1:
+        db.run("close_lost_calls", job_ids=[job.id])
+
+
+def close_in_flight(tx: Connection, job_ids: Sequence[int]) -> None:
+    """Count the reservations of jobs' calls in flight as spent: they may be billed."""
+    tx.run("close_lost_calls", job_ids=list(job_ids))
+
+
+def count_in_flight(db: Database, bakeoff_id: int) -> int:
+    """How many calls of a bake-off are in flight."""
     row = db.row("calls_in_flight", bakeoff_id=bakeoff_id)
     return int(row["n"]) if row else 0
-
-
-@dataclass(frozen=True)
-class JournalCall:
-    """One attempt at a call, as the journal has it."""
-
-    id: int
-    run: str
-    case_id: str
-    sample: int
-    purpose: Purpose
-    judge: str
-    provider: str
-    model: str
-    key: str
-    attempt: int
-    state: str
-    reserved_usd: Decimal
-    cost_usd: Decimal | None
-    usage: dict[str, Any] | None
-    request_id: str | None
-    fault_kind: str | None
-    fault_message: str | None
-    latency_ms: int | None
-    reserved_at: datetime
-    sent_at: datetime | None
-    settled_at: datetime | None
-
-
-@dataclass(frozen=True)
-class DayCost:
-    """The calls of one judge for one purpose on one day (UTC)."""
-
-    day: date
-    provider: str
-    judge: str
-    purpose: Purpose
-    calls: int
-    unknown: int
-    cost_usd: Decimal
-    in_flight_usd: Decimal
 
 
 def journal(
@@ -226,3 +218,10 @@ def answer_keys(db: Database, job_id: int) -> list[str]:
 def costs_since(db: Database, since: datetime) -> list[DayCost]:
     """Dollars by day, provider, judge and purpose, the newest day first."""
     return [DayCost(**row) for row in db.rows("costs", since=since)]
+
+
+def installation(db: Database) -> str:
+    """The uid of this database, which call ids belong to."""
+    row = db.row("installation")
+    assert row is not None
+    return str(row["uid"])

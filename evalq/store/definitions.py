@@ -38,18 +38,32 @@ def judge_sha(judge: JudgeConfig) -> str:
     return _sha("judge", _json(judge))
 
 
+def _json(definition: TaskConfig | JudgeConfig) -> str:
+    return json.dumps(definition.model_dump(mode="json"), ensure_ascii=False)
+
+
+def _sha(kind: str, text: str) -> str:
+    return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
+
+
 def add_task(tx: Connection, task: TaskConfig) -> str:
-    """Keep a task, return its hash."""
+    """Store a task, return its hash."""
     return _add(tx, kind="task", name=task.name, text=_json(task))
 
 
 def add_judge(tx: Connection, judge: JudgeConfig) -> str:
-    """Keep a judge, return its hash. A judge names the variable of its key, never the key."""
+    """Store a judge, return its hash. A judge names the variable of its key, never the key."""
     return _add(tx, kind="judge", name=judge.name, text=_json(judge))
 
 
+def _add(tx: Connection, *, kind: str, name: str, text: str) -> str:
+    sha = _sha(kind, text)
+    tx.row("add_definition", sha256=sha, kind=kind, name=name, body=text)
+    return sha
+
+
 def add_evalset(tx: Connection, evalset: EvalSet) -> str:
-    """Keep an evalset and its cases, return its hash."""
+    """Store an evalset and its cases, return its hash."""
     sha = evalset_sha(evalset)
     body = json.dumps({"name": evalset.name, "n_cases": len(evalset.cases)})
     if tx.row("add_definition", sha256=sha, kind="evalset", name=evalset.name, body=body):
@@ -61,22 +75,8 @@ def add_evalset(tx: Connection, evalset: EvalSet) -> str:
     return sha
 
 
-def _add(tx: Connection, *, kind: str, name: str, text: str) -> str:
-    sha = _sha(kind, text)
-    tx.row("add_definition", sha256=sha, kind=kind, name=name, body=text)
-    return sha
-
-
-def _json(definition: TaskConfig | JudgeConfig) -> str:
-    return json.dumps(definition.model_dump(mode="json"), ensure_ascii=False)
-
-
-def _sha(kind: str, text: str) -> str:
-    return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
-
-
 class Snapshots:
-    """Definitions read back, each once per process: a snapshot never changes."""
+    """Reads definitions back, each once per instance: a snapshot never changes."""
 
     def __init__(self, db: Database | Connection) -> None:
         self._db = db
@@ -95,6 +95,27 @@ class Snapshots:
         return str(row["body"])
 
 
+def stored_judges(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
+    """The judges a bake-off was given, by name."""
+    snapshots = Snapshots(db)
+    rows = db.rows("run_judges", bakeoff_id=bakeoff_id)
+    return {row["judge"]: snapshots.judge(row["judge_sha"]) for row in rows}
+
+
+def stored_graders(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
+    """The grader models a bake-off was given, by the names its task uses."""
+    row = db.row("bakeoff_graders", bakeoff_id=bakeoff_id)
+    if row is None:
+        return {}
+    snapshots = Snapshots(db)
+    return {name: snapshots.judge(sha) for name, sha in row["grader_shas"].items()}
+
+
+def stored_evalset(db: Database, bakeoff: BakeOffRow) -> EvalSet:
+    """The evalset a bake-off was given."""
+    return EvalSet(name=bakeoff.eval_set_name, cases=evalset_cases(db, bakeoff.eval_set_sha))
+
+
 def evalset_cases(db: Database | Connection, eval_set_sha: str) -> list[EvalCase]:
     """The cases of an evalset in order."""
     rows = db.rows("evalset_cases", eval_set_sha=eval_set_sha)
@@ -110,24 +131,3 @@ def case_fingerprints(db: Database, eval_set_sha: str) -> dict[str, str]:
 def runs_code(db: Database, bakeoff_id: int) -> bool:
     """Whether a grader of a bake-off's task or cases runs code."""
     return db.row("runs_code", bakeoff_id=bakeoff_id) is not None
-
-
-def stored_evalset(db: Database, bakeoff: BakeOffRow) -> EvalSet:
-    """The evalset a bake-off was given."""
-    return EvalSet(name=bakeoff.eval_set_name, cases=evalset_cases(db, bakeoff.eval_set_sha))
-
-
-def stored_graders(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
-    """The grader models a bake-off was given, by the names its task uses."""
-    row = db.row("bakeoff_graders", bakeoff_id=bakeoff_id)
-    if row is None:
-        return {}
-    snapshots = Snapshots(db)
-    return {name: snapshots.judge(sha) for name, sha in row["grader_shas"].items()}
-
-
-def stored_judges(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
-    """The judges a bake-off was given, by name."""
-    snapshots = Snapshots(db)
-    rows = db.rows("run_judges", bakeoff_id=bakeoff_id)
-    return {row["judge"]: snapshots.judge(row["judge_sha"]) for row in rows}

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -51,10 +51,10 @@ class Job:
         try:
             return EvalCase.model_validate_json(self.case_body)
         except ValidationError as exc:
-            fields = {".".join(map(str, error["loc"])) for error in exc.errors()}
+            places = {".".join(map(str, error["loc"])) for error in exc.errors()}
             # Only the places: the values are the user's, and this message reaches a log.
             raise InputError(
-                f"this worker cannot read the case ({', '.join(sorted(fields))}); upgrade it"
+                f"this worker cannot read the case ({', '.join(sorted(places))}); upgrade it"
             ) from None
 
     @property
@@ -78,29 +78,47 @@ class QueuedJob:
     place: int
 
 
+@dataclass(frozen=True)
+class StaleQueue:
+    """A queue with old messages; only the queues of calls have a provider."""
+
+    stage: str
+    provider: str
+
+
+def gates_with_ready_jobs(db: Database) -> list[str]:
+    """The gates that have jobs to publish now."""
+    return [row["gate"] for row in db.rows("gates_with_ready_jobs")]
+
+
+@transactional
+def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
+    """Mark the next ready jobs of a gate as queued, up to its window."""
+    lock_gate(tx, gate)
+    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate)]
+
+
+def lock_gate(tx: Connection, gate: str) -> None:
+    """Allow one pump of a gate at a time, until the transaction ends."""
+    tx.row("lock_gate", gate=gate)
+
+
 def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
     """Lease a job; None when it is done or held by another worker, or its bake-off is stopped."""
     row = db.row("claim_job", job_id=job_id, lease_s=lease_s, schema_version=known_version())
     return _job(row) if row else None
 
 
-def held(db: Database, job_id: int, fence: int) -> Job | None:
+def read_held(db: Database, job_id: int, fence: int) -> Job | None:
     """A job that another process leased for this one; None when the lease was lost since."""
     row = db.row("held_job", job_id=job_id, fence=fence)
     return _job(row) if row else None
 
 
 def _job(row: Row) -> Job:
-    return Job(
-        **{name: row[name] for name in _JOB_COLUMNS},
-        completion=kept_completion(row) if row["kept_state"] else None,
-    )
-
-
-_JOB_COLUMNS = (
-    *("id", "run_id", "bakeoff_id", "sample", "gate", "stage", "fence", "attempt", "losses", "refill"),
-    *("judge", "provider", "judge_sha", "task_sha", "grader_shas", "seed", "ambiguous_repeats", "case_body"),
-)
+    completion = kept_completion(row) if row["kept_state"] else None
+    values = {field.name: row[field.name] for field in fields(Job) if field.name != "completion"}
+    return Job(**values, completion=completion)
 
 
 def kept_completion(row: Row) -> Completion:
@@ -119,8 +137,9 @@ def kept_completion(row: Row) -> Completion:
 
 def extend(db: Database, held: Sequence[tuple[int, int]], *, lease_s: float) -> None:
     """Heartbeat: extend the leases of the jobs (id, fence) that a worker holds."""
-    ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
-    db.run("extend_leases", job_ids=ids, fences=fences, lease_s=lease_s)
+    job_ids = [job_id for job_id, _ in held]
+    fences = [fence for _, fence in held]
+    db.run("extend_leases", job_ids=job_ids, fences=fences, lease_s=lease_s)
 
 
 def release(db: Database, job: Job, *, wait_s: float) -> None:
@@ -130,8 +149,35 @@ def release(db: Database, job: Job, *, wait_s: float) -> None:
 
 def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
     """Put back the jobs (id, fence) of a worker that shuts down."""
-    ids, fences = [job_id for job_id, _ in held], [fence for _, fence in held]
-    db.run("release_held", job_ids=ids, fences=fences)
+    job_ids = [job_id for job_id, _ in held]
+    fences = [fence for _, fence in held]
+    db.run("release_held", job_ids=job_ids, fences=fences)
+
+
+def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:
+    """Write a job's end; False when the lease was lost and nothing was written."""
+    row = db.row(
+        "finish_job",
+        job_id=job.id,
+        fence=job.fence,
+        verdict=outcome.verdict,
+        error_kind=outcome.error_kind,
+        message=storable(outcome.message),
+        grades=_grades_json(grades),
+    )
+    return row is not None
+
+
+def hand_over(db: Database, job: Job, grades: Sequence[Grade]) -> bool:
+    """Leave a job to a worker without keys, with its grades so far; False when the lease was lost."""
+    row = db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_grades_json(grades))
+    return row is not None
+
+
+def _grades_json(grades: Sequence[Grade]) -> str:
+    """Grades as the statements that store them take them."""
+    rows = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
+    return json.dumps(rows)
 
 
 @transactional
@@ -164,36 +210,26 @@ def _end_poisoned(tx: Connection) -> None:
         log.warning("run_id=%s case_id=%s: its worker died too often", row["run_id"], row["case_id"])
 
 
-def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:
-    """Write a job's end; False when the lease was lost and nothing was written."""
-    row = db.row(
-        "finish_job",
-        job_id=job.id,
-        fence=job.fence,
-        verdict=outcome.verdict,
-        error_kind=outcome.error_kind,
-        message=storable(outcome.message),
-        grades=_grades_json(grades),
-    )
-    return row is not None
+def stale_queues(db: Database, *, older_s: float) -> list[StaleQueue]:
+    """The queues of jobs that were queued more than `older_s` ago."""
+    return [StaleQueue(**row) for row in db.rows("stale_queues", older_s=older_s)]
 
 
-def hand_over(db: Database, job: Job, grades: Sequence[Grade]) -> bool:
-    """Leave a job to a worker without keys, with its grades so far; False when the lease was lost."""
-    row = db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_grades_json(grades))
-    return row is not None
-
-
-def _grades_json(grades: Sequence[Grade]) -> str:
-    """Grades as the statements that store them take them."""
-    rows = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
-    return json.dumps(rows)
+def requeue_lost(db: Database, queue: StaleQueue, *, older_s: float) -> int:
+    """Make the jobs of an empty queue ready that were queued more than `older_s` ago; return how many."""
+    return len(db.rows("requeue_lost", stage=queue.stage, provider=queue.provider, older_s=older_s))
 
 
 def has_open_jobs(db: Database | Connection, run_id: int) -> bool:
     """Whether a job of a run has not ended."""
     row = db.row("open_jobs", run_id=run_id)
     return row is None or row["n"] > 0
+
+
+def count_leased(db: Database | Connection, bakeoff_id: int) -> int:
+    """How many jobs of a bake-off workers hold."""
+    row = db.row("leased_jobs", bakeoff_id=bakeoff_id)
+    return int(row["n"]) if row else 0
 
 
 def storable(text: str | None) -> str | None:
@@ -212,44 +248,3 @@ def storable_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [storable_json(inner) for inner in value]
     return value
-
-
-@dataclass(frozen=True)
-class StaleQueue:
-    """A queue some of whose messages have been out for a while; only calls have a queue per provider."""
-
-    stage: str
-    provider: str
-
-
-def lock_gate(tx: Connection, gate: str) -> None:
-    """Allow one pump of a gate at a time, until the transaction ends."""
-    tx.row("lock_gate", gate=gate)
-
-
-@transactional
-def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
-    """Mark the next ready jobs of a gate as queued, up to its window."""
-    lock_gate(tx, gate)
-    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate)]
-
-
-def gates_with_ready_jobs(db: Database) -> list[str]:
-    """The gates that have jobs to publish now."""
-    return [row["gate"] for row in db.rows("gates_with_ready_jobs")]
-
-
-def stale_queues(db: Database, *, older_s: float) -> list[StaleQueue]:
-    """The queues of jobs that were queued more than `older_s` ago."""
-    return [StaleQueue(**row) for row in db.rows("stale_queues", older_s=older_s)]
-
-
-def requeue_lost(db: Database, queue: StaleQueue, *, older_s: float) -> int:
-    """Make the jobs of an empty queue ready that were queued more than `older_s` ago; return how many."""
-    return len(db.rows("requeue_lost", stage=queue.stage, provider=queue.provider, older_s=older_s))
-
-
-def leased_count(db: Database | Connection, bakeoff_id: int) -> int:
-    """How many jobs of a bake-off workers hold."""
-    row = db.row("leased_jobs", bakeoff_id=bakeoff_id)
-    return int(row["n"]) if row else 0

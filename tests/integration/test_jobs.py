@@ -174,8 +174,8 @@ def test_text_that_postgres_cannot_hold_is_stored_without_what_it_cannot_hold(
 def test_jobs_in_workers_hands_are_counted_while_their_lease_holds(
     db: Database, job_id: int, expire: Callable[[int], object]
 ) -> None:
-    assert jobs.leased_count(db, 1) == 0
+    assert jobs.count_leased(db, 1) == 0
     claimed(db, job_id)
-    assert jobs.leased_count(db, 1) == 1
+    assert jobs.count_leased(db, 1) == 1
     expire(job_id)
-    assert jobs.leased_count(db, 1) == 0
+    assert jobs.count_leased(db, 1) == 0

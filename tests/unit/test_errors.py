@@ -4,6 +4,7 @@ import pytest
 
 from evalq.errors import (
     CapReached,
+    Contended,
     EvalqError,
     InputError,
     Problem,
@@ -42,6 +43,7 @@ def test_an_input_error_holds_every_problem() -> None:
         (CapReached("x"), 4),
         (Refused("x"), 5),
         (Unreachable("x"), 6),
+        (Contended("x"), 6),
         (ProviderFault("fatal", "x"), 6),
     ],
 )

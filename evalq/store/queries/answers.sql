@@ -25,7 +25,7 @@ SELECT job_id, grader, passed, score, reason, required, weight, kind, pending, d
 WHERE job_id = ANY(%(job_ids)s) ORDER BY job_id, ordinal, grader;
 
 -- first_answers --
--- What each judge of a bake-off said to its first case, answered or not.
+-- Each judge's answer to its first case in a bake-off; nulls where there is none.
 SELECT DISTINCT ON (r.id) r.judge, j.case_id, j.sample, j.id AS job_id, o.verdict, o.error_kind, o.message, k.answer,
        k.state AS completion_state, k.latency_ms, k.cost_usd, k.input_tokens, k.output_tokens
 FROM runs r JOIN jobs j ON j.run_id = r.id
@@ -38,13 +38,13 @@ SELECT o.case_id, o.verdict, o.error_kind FROM outcomes o JOIN runs r ON r.id = 
 WHERE o.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s ORDER BY o.case_id, o.sample;
 
 -- opponent --
--- What another judge of a bake-off said to a case, as far as it has come.
+-- Another judge's answer to a case, with the states of its job and run; nulls before there is one.
 SELECT k.state, k.answer, j.state AS job_state, r.state AS run_state
 FROM runs r JOIN jobs j ON j.run_id = r.id LEFT JOIN completions k ON k.job_id = j.id
 WHERE r.bakeoff_id = %(bakeoff_id)s AND r.judge = %(judge)s AND j.case_id = %(case_id)s AND j.sample = %(sample)s;
 
 -- stored_answers --
--- The stored answers of some runs, with the cases they are for, to be looked at anew.
+-- The stored answers of some runs, with their cases.
 SELECT r.id AS run_id, r.judge, j.id AS job_id, j.case_id, j.sample, c.body::text AS case_body, k.state AS kept_state,
        k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
 FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id JOIN jobs j ON j.run_id = r.id
@@ -54,7 +54,7 @@ WHERE r.id = ANY(%(run_ids)s) AND (%(case_id)s::text IS NULL OR j.case_id = %(ca
 ORDER BY r.id, c.ordinal, j.sample;
 
 -- take_over_answers --
--- The stored answers of the runs a bake-off grades anew become its own jobs' answers.
+-- Copy the answers of the runs that a bake-off rescores to its own jobs.
 INSERT INTO completions (job_id, state, answer, model, request_id, input_tokens, output_tokens, usage, latency_ms,
                          cost_usd, tool_calls, stored_at)
 SELECT new.id, k.state, k.answer, k.model, k.request_id, k.input_tokens, k.output_tokens, k.usage, k.latency_ms,
@@ -65,7 +65,7 @@ JOIN completions k ON k.job_id = old.id
 WHERE r.bakeoff_id = %(bakeoff_id)s;
 
 -- end_unanswered --
--- Jobs that grade anew and find no answer end as theirs did: nobody is asked again.
+-- End the jobs of a rescoring bake-off that got no answer, as the job they rescore ended.
 WITH done AS (
     UPDATE jobs j SET state = 'done' FROM runs r
     WHERE r.bakeoff_id = %(bakeoff_id)s AND j.run_id = r.id
@@ -79,7 +79,7 @@ FROM done LEFT JOIN outcomes o
      ON o.run_id = done.rescored_from AND o.case_id = done.case_id AND o.sample = done.sample;
 
 -- answer_texts --
--- What was asked, expected and answered in some jobs.
+-- The case and the answer of some jobs.
 SELECT j.id AS job_id, c.body::text AS body, k.answer
 FROM jobs j JOIN bakeoffs b ON b.id = j.bakeoff_id
 JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = j.case_id

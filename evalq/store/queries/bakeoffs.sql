@@ -33,7 +33,7 @@ FROM bakeoffs WHERE id = %(bakeoff_id)s;
 SELECT id FROM bakeoffs ORDER BY id DESC LIMIT %(limit)s;
 
 -- bakeoff_rows --
--- The list of bake-offs, newest first, with how far each is.
+-- The newest bake-offs, newest first, with how many of their jobs have ended.
 SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.created_at,
        (SELECT coalesce(sum(n_jobs), 0) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
        (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) AS n_done,
@@ -41,7 +41,7 @@ SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.cr
 FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- asked_before --
--- The newest bake-off that put the same questions to the same judge and was answered to the end.
+-- The newest concluded bake-off that put the same questions to the same judge.
 SELECT b.id FROM bakeoffs b JOIN runs r ON r.bakeoff_id = b.id
 WHERE b.run_type = %(run_type)s AND b.state = 'concluded' AND b.task_sha = %(task_sha)s
   AND b.eval_set_sha = %(eval_set_sha)s AND b.seed = %(seed)s
@@ -63,22 +63,22 @@ WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY r.id;
 SELECT bakeoff_id, judge FROM runs WHERE id = %(run_id)s;
 
 -- set_bakeoff_state --
--- Move a bake-off from one of some states to another that is not its end; no row when it was in none of them.
+-- Move a bake-off from one of some states to another, not to concluded; no row when it is in none of them.
 UPDATE bakeoffs SET state = %(state)s, stop_reason = NULL, concluded_at = NULL, result = NULL
 WHERE id = %(bakeoff_id)s AND state = ANY(%(from_states)s) RETURNING id;
 
 -- pause_bakeoff --
--- Stop a bake-off that cannot go on, saying why.
+-- Pause a running bake-off, with the reason.
 UPDATE bakeoffs SET state = 'paused', stop_reason = %(reason)s WHERE id = %(bakeoff_id)s AND state = 'running'
 RETURNING id;
 
 -- cap_bakeoff --
--- Stop a bake-off at a cap, saying which.
+-- Stop a running bake-off at a cap, with the reason.
 UPDATE bakeoffs SET state = 'capped', stop_reason = %(reason)s WHERE id = %(bakeoff_id)s AND state = 'running'
 RETURNING id;
 
 -- pause_run --
--- Stop one judge, saying why; the others go on.
+-- Pause one running judge, with the reason; the others go on.
 UPDATE runs SET state = 'paused', pause_reason = %(reason)s WHERE id = %(run_id)s AND state = 'running' RETURNING id;
 
 -- set_cap --
@@ -91,23 +91,22 @@ WHERE id = %(bakeoff_id)s RETURNING cap_usd;
 SELECT pg_advisory_xact_lock(hashtextextended('conclude:' || %(bakeoff_id)s, 0));
 
 -- reopen_queued --
--- When a bake-off goes on, jobs whose messages may be gone are published again.
--- Those of runs that were stopped may have been dropped; those of the others may have been lost with their fleet,
--- unless they were sent just now.
+-- Make jobs of a reopened bake-off ready whose messages may be lost.
+-- Messages of stopped runs may have been dropped; older messages of the others may have been lost with their fleet.
 UPDATE jobs SET state = 'ready', queued_at = NULL, not_before = '-infinity'
 WHERE bakeoff_id = %(bakeoff_id)s AND state IN ('queued', 'ready')
   AND (run_id = ANY(%(stopped)s) OR queued_at < now() - make_interval(secs => %(older_s)s));
 
 -- reopen_runs --
--- Judges that were stopped, or that have jobs to run again, go on.
+-- Set some runs to running.
 UPDATE runs SET state = 'running', pause_reason = NULL WHERE id = ANY(%(run_ids)s) AND state <> 'running';
 
 -- supersede_errors --
--- Errored jobs of some runs are to be run again: their outcomes are set aside with the broken answers, their grades go.
--- An answer that could only not be graded is paid for and stays. The clock, not the transaction's start, tells earlier
--- calls from later ones: the lock may have been waited for.
+-- Make the errored jobs of some runs ready: set their outcomes and broken answers aside, delete their grades.
+-- An answer that is only ungraded is paid for and stays. retried_at is the clock's time, not the transaction's start:
+-- the transaction may have waited for its lock while calls were made.
 WITH errored AS (
-    -- Who grades stored answers anew asks for no others: what has no answer to grade stays as it ended.
+    -- A rescoring bake-off asks no judge, so a job without an answer stays errored.
     DELETE FROM outcomes o USING runs r
     WHERE o.run_id = ANY(%(run_ids)s) AND r.id = o.run_id AND o.verdict = 'errored' AND (r.rescored_from IS NULL
           OR EXISTS (SELECT 1 FROM completions k WHERE k.job_id = o.job_id AND k.state = 'answered'))
@@ -126,18 +125,18 @@ UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_
 FROM errored e, runs r WHERE j.id = e.job_id AND r.id = j.run_id RETURNING j.run_id;
 
 -- drop_eval_runs --
--- A run that goes on has no row, nor any agreement: both are written when its last job has ended.
+-- Delete the rows and agreements of runs that go on: both are written when the last job has ended.
 WITH agreements AS (
     DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s)
 )
 DELETE FROM eval_runs WHERE id = ANY(%(run_ids)s);
 
 -- running_runs --
--- How many runs of a bake-off are still on their way; a paused one is not.
+-- How many runs of a bake-off are running; a paused one is not.
 SELECT count(*) AS n FROM runs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'running';
 
 -- conclude_run --
--- Mark a run as concluded; no row when it was already.
+-- Mark a run as concluded; no row when it was.
 UPDATE runs SET state = 'concluded', pause_reason = NULL WHERE id = %(run_id)s AND state <> 'concluded' RETURNING id;
 
 -- conclude_bakeoff --
@@ -145,11 +144,11 @@ UPDATE runs SET state = 'concluded', pause_reason = NULL WHERE id = %(run_id)s A
 UPDATE bakeoffs SET state = 'concluded', concluded_at = clock_timestamp(), result = %(result)s WHERE id = %(bakeoff_id)s;
 
 -- concludable_runs --
--- Runs whose jobs have all ended and that nobody has concluded.
+-- Runs that are not concluded although all their jobs have ended.
 SELECT r.id FROM runs r WHERE r.state <> 'concluded'
   AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state <> 'done') ORDER BY r.id;
 
 -- unconcluded_bakeoffs --
--- Bake-offs that have nothing left to run but are not concluded: their last run was paused.
+-- Running bake-offs without a running run: the last one was paused.
 SELECT b.id FROM bakeoffs b WHERE b.state = 'running'
   AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.bakeoff_id = b.id AND r.state = 'running') ORDER BY b.id;

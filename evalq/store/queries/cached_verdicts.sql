@@ -1,7 +1,7 @@
 -- The cache of grader models' verdicts.
 
 -- cached_verdict --
--- A verdict given before to exactly this question, noted as used by this job.
+-- The verdict cached for a question, noted as used by a job.
 WITH hit AS (
     SELECT key, verdict, cost_usd FROM verdict_cache WHERE key = %(key)s
 ), used AS (
@@ -11,12 +11,12 @@ WITH hit AS (
 SELECT verdict FROM hit;
 
 -- keep_verdict --
--- Remember a verdict; the first one stays.
+-- Cache a verdict; the first one stays.
 INSERT INTO verdict_cache (key, verdict, reason, grader_model, cost_usd)
 VALUES (%(key)s, %(verdict)s, '', %(grader_model)s, %(cost_usd)s) ON CONFLICT DO NOTHING;
 
 -- peek_verdict --
--- A verdict given before, for those who only want to know.
+-- The verdict cached for a question, not noted as used.
 SELECT verdict FROM verdict_cache WHERE key = %(key)s;
 
 -- cache_savings --
@@ -32,13 +32,13 @@ LEFT JOIN (SELECT key, count(*) AS uses, sum(saved_usd) AS saved_usd FROM verdic
 GROUP BY c.grader_model ORDER BY count(*) DESC, c.grader_model;
 
 -- count_prunable --
--- How many cached verdicts would go, and what asking for them again would cost.
+-- How many cached verdicts prune_verdicts deletes, and what they cost.
 SELECT count(*) AS n, coalesce(sum(cost_usd), 0) AS cost_usd FROM verdict_cache
 WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
   AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);
 
 -- prune_verdicts --
--- Forget cached verdicts; what they were used for stays.
+-- Delete cached verdicts; the record of their uses stays.
 DELETE FROM verdict_cache
 WHERE (%(before)s::timestamptz IS NULL OR stored_at < %(before)s)
   AND (%(grader_model)s::text IS NULL OR grader_model = %(grader_model)s);

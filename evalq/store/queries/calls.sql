@@ -1,7 +1,7 @@
 -- Calls to providers: caps, reservations, settlements, the journal.
 
 -- set_spending_cap --
--- A daily cap; its day so far is summed up from the journal when it is new.
+-- Set a daily cap; a new one starts with today's sums from the journal.
 WITH cap AS (
     INSERT INTO spending_caps (scope, cap_usd) VALUES (%(scope)s, %(cap_usd)s)
     ON CONFLICT (scope) DO UPDATE SET cap_usd = excluded.cap_usd RETURNING scope
@@ -14,7 +14,7 @@ FROM cap LEFT JOIN call_journal c ON (cap.scope = 'day' OR cap.scope = 'provider
 GROUP BY cap.scope ON CONFLICT DO NOTHING;
 
 -- drop_spending_caps --
--- Daily caps that the settings no longer name; their sums too, which nobody would keep up until they are set again.
+-- Delete the daily caps that the settings no longer name, and their sums, which no call would keep up to date.
 WITH dropped AS (
     DELETE FROM spending_caps WHERE scope <> ALL(%(scopes)s) RETURNING scope
 ), locked AS (
@@ -24,8 +24,8 @@ WITH dropped AS (
 DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = locked.day;
 
 -- reserve --
--- Set a call's worst case aside under every cap and open its journal row, or say what refuses it.
--- A paused judge is not asked any more, but what it has answered is still graded.
+-- Reserve a call's worst case under every cap and open its journal row, or return what refuses it.
+-- A paused judge gets no more questions, but its answers are still graded.
 WITH run AS (
     SELECT j.id AS job_id, r.state = 'paused' AND %(purpose)s = 'answer' AS is_stopped
     FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id = %(job_id)s
@@ -43,28 +43,28 @@ SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jso
     %(tool_calls)s::jsonb);
 
 -- tries --
--- The calls made so far for one question of a job, since it was last retried.
+-- How many calls were made for one question of a job since its last retry.
 SELECT count(*) AS made, count(*) FILTER (WHERE c.state IN ('sent', 'unknown')) AS ambiguous
 FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reserved_at > j.retried_at;
 
 -- paid_reply --
--- What a grader model said to a question of a job before its worker was lost.
+-- A grader model's stored reply to a question of a job, since its last retry.
 SELECT c.reply_state, c.reply, c.cost_usd FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reply_state IS NOT NULL AND c.reserved_at > j.retried_at
 ORDER BY c.id LIMIT 1;
 
 -- close_lost_calls --
--- Calls in flight of workers that lost their jobs: perhaps billed, so their reservations count as spent.
+-- Close the calls in flight of some jobs: they may be billed, so their reservations count as spent.
 SELECT close_lost_calls(%(job_ids)s);
 
 -- calls_in_flight --
--- How many calls of a bake-off have been sent and not settled.
+-- How many calls of a bake-off are in flight.
 SELECT count(*) AS n FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.bakeoff_id = %(bakeoff_id)s AND c.state = 'sent' AND j.state = 'leased' AND j.lease_until > now();
 
 -- answer_keys --
--- The questions that were put to a job's judge, in order: their keys are made of the prompts' bytes.
+-- The keys of the questions put to a job's judge, in order; a key is a hash of the prompt's bytes.
 SELECT key FROM call_journal WHERE job_id = %(job_id)s AND purpose = 'answer' ORDER BY id;
 
 -- calls --
@@ -78,7 +78,7 @@ WHERE c.bakeoff_id = %(bakeoff_id)s AND (%(case_id)s::text IS NULL OR j.case_id 
 ORDER BY c.id LIMIT %(limit)s;
 
 -- costs --
--- Dollars since an instant, by judge, provider, purpose and day.
+-- Dollars since an instant, by day, provider, judge and purpose.
 SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.purpose, count(*) AS calls,
        count(*) FILTER (WHERE c.state = 'unknown') AS unknown, coalesce(sum(c.cost_usd), 0) AS cost_usd,
        coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS in_flight_usd
@@ -86,5 +86,5 @@ FROM call_journal c WHERE c.reserved_at >= %(since)s
 GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, cost_usd DESC, 2, 3, 4;
 
 -- installation --
--- The name of this database.
+-- The uid of this database.
 SELECT uid FROM installation;

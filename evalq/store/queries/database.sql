@@ -1,7 +1,7 @@
 -- The schema and the server.
 
 -- create_schema_versions --
--- Where the applied schema files are remembered.
+-- The table of applied schema files.
 CREATE TABLE IF NOT EXISTS schema_versions (
     version INT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
 );
@@ -11,13 +11,13 @@ CREATE TABLE IF NOT EXISTS schema_versions (
 SELECT pg_advisory_xact_lock(hashtextextended('schema', 0));
 
 -- schema_version --
--- The number of the newest schema file applied; no row before the first.
+-- The number of the newest schema file applied; null before the first.
 SELECT max(version) AS version FROM schema_versions;
 
 -- note_schema_version --
--- Remember that a schema file was applied.
+-- Record that a schema file was applied.
 INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
 
 -- server_version --
--- For the doctor.
+-- The version of the server.
 SELECT current_setting('server_version') AS version;

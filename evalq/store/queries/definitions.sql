@@ -1,7 +1,7 @@
--- Snapshots of tasks, evalsets and judges, and the answers given to them.
+-- Snapshots of tasks, evalsets and judges.
 
 -- add_definition --
--- Keep a snapshot; the same content twice is one row.
+-- Store a snapshot; no row when its content is stored.
 INSERT INTO definitions (sha256, kind, name, body) VALUES (%(sha256)s, %(kind)s, %(name)s, %(body)s)
 ON CONFLICT (sha256) DO NOTHING RETURNING sha256;
 
@@ -18,19 +18,19 @@ COPY cases (eval_set_sha, case_id, ordinal, stratum, body) FROM STDIN;
 SELECT body::text AS body FROM cases WHERE eval_set_sha = %(eval_set_sha)s ORDER BY ordinal;
 
 -- case_contents --
--- The cases of an evalset snapshot with a mark of what is in each, in order.
+-- The cases of an evalset snapshot with a hash of each, in order.
 SELECT case_id, md5(body::text) AS content FROM cases WHERE eval_set_sha = %(eval_set_sha)s ORDER BY ordinal;
 
 -- run_judges --
--- Which snapshot of its judge each run of a bake-off was given.
+-- The judge snapshot of each run of a bake-off.
 SELECT judge, judge_sha FROM runs WHERE bakeoff_id = %(bakeoff_id)s ORDER BY id;
 
 -- bakeoff_graders --
--- The grader models of a bake-off by the names they are called.
+-- The grader model snapshots of a bake-off, by the names its task uses.
 SELECT grader_shas FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
 -- runs_code --
--- Whether a grader of a bake-off's task or cases runs code; no row: none does.
+-- A row if a grader of a bake-off's task or cases runs code.
 SELECT b.id FROM bakeoffs b JOIN definitions d ON d.sha256 = b.task_sha
 WHERE b.id = %(bakeoff_id)s AND (d.body::text LIKE '%%"function_output"%%' OR EXISTS (
     SELECT 1 FROM cases c WHERE c.eval_set_sha = b.eval_set_sha AND c.body::text LIKE '%%"function_output"%%'));

@@ -10,12 +10,12 @@ WHERE j.state = 'ready' AND j.not_before <= now() AND b.state = 'running' AND r.
 SELECT pg_advisory_xact_lock(hashtextextended('gate:' || %(gate)s, 0));
 
 -- queue_window --
--- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for more.
+-- Mark the next ready jobs of a gate as queued, up to its window; the middle one will ask for the next window.
 WITH open AS (
     SELECT r.id, r.window_size FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id
     WHERE (r.gate = %(gate)s OR %(gate)s = 'sandbox') AND r.state = 'running' AND b.state = 'running'
 ), room AS (
-    -- Messages of a stopped run are dropped by whoever receives them: they take no room.
+    -- Workers drop the messages of a stopped run, so these take no room.
     SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
     FROM jobs j LEFT JOIN open ON open.id = j.run_id
     WHERE j.gate = %(gate)s AND (j.state = 'leased' OR j.state = 'queued' AND open.id IS NOT NULL)
@@ -33,9 +33,9 @@ WHERE j.id = next.id AND j.state = 'ready' AND r.id = j.run_id AND b.id = j.bake
 RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
 
 -- claim_job --
--- Lease a job that is open, whose time has come and whose bake-off is running; no row: nothing to do. Not if bake-off
--- or database are newer than the worker: it might pay for an answer that it cannot store any more. A lease that ran
--- out is not taken over here: reap counts the loss first.
+-- Lease an open job that is due and whose bake-off is running; no row when there is none. Not when the bake-off or the
+-- database is newer than the worker, which might pay for an answer that it cannot store. An expired lease is not
+-- taken over here: reap counts the loss first.
 WITH claimed AS (
     UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
            lease_until = now() + make_interval(secs => %(lease_s)s)
@@ -55,7 +55,7 @@ JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.ca
 LEFT JOIN completions k ON k.job_id = claimed.id;
 
 -- held_job --
--- A job somebody leased for the asking process, as claim_job returns it.
+-- A job that another process leased for this one, as claim_job returns it.
 SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses, j.refill,
        r.judge, r.provider, r.judge_sha, b.task_sha, b.grader_shas, b.seed, b.ambiguous_repeats,
        c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens,
@@ -66,30 +66,30 @@ LEFT JOIN completions k ON k.job_id = j.id
 WHERE j.id = %(job_id)s AND j.fence = %(fence)s AND j.state = 'leased';
 
 -- extend_leases --
--- Heartbeat: the jobs a worker still has in hand keep their lease.
+-- Heartbeat: extend the leases of the jobs that a worker holds.
 UPDATE jobs j SET lease_until = now() + make_interval(secs => %(lease_s)s)
 FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
 WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
 
 -- release_job --
--- Put a job back, not to be tried before a while; only by the holder of its lease.
+-- Put a leased job back, due after a wait.
 UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
        not_before = now() + make_interval(secs => %(wait_s)s)
 WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
 
 -- release_held --
--- Put back the jobs a worker has in hand: it must leave before they end.
+-- Put back the jobs that a worker holds when it shuts down.
 UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL
 FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
 WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
 
 -- lose_job --
--- A job whose process died: its holder lives and says so, without waiting for the lease to run out.
+-- Put back a job whose process died, and count the loss; its worker lives and need not wait for the lease to expire.
 UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = losses + 1
 WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
 
 -- end_poisoned --
--- Jobs that killed their worker too often end as errored, so that the others go on.
+-- End jobs as errored that killed their worker too often.
 WITH done AS (
     UPDATE jobs SET state = 'done', queued_at = NULL WHERE state = 'ready' AND losses >= %(limit)s
     RETURNING id, run_id, bakeoff_id, case_id, sample, attempt, losses
@@ -102,7 +102,7 @@ WITH done AS (
 SELECT id, run_id, case_id FROM done;
 
 -- finish_job --
--- The end of a job: outcome and grades, if the lease still holds; no row: someone else has it.
+-- End a job with its outcome and grades; no row when its lease was lost.
 WITH done AS (
     UPDATE jobs SET state = 'done', lease_until = NULL
     WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased'
@@ -121,7 +121,7 @@ WITH done AS (
 SELECT id FROM done;
 
 -- hand_over_job --
--- A job whose answer holds code to run: what is graded so far is kept, and a worker without keys goes on with it.
+-- Hand a job whose answer has code to run over to a worker without keys, with its grades so far.
 WITH handed AS (
     UPDATE jobs SET state = 'ready', stage = 'sandbox', gate = 'sandbox', lease_until = NULL, queued_at = NULL
     WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id
@@ -139,17 +139,17 @@ SELECT id FROM handed;
 SELECT count(*) AS n FROM jobs WHERE run_id = %(run_id)s AND state <> 'done';
 
 -- leased_jobs --
--- How many jobs of a bake-off are in workers' hands.
+-- How many jobs of a bake-off workers hold.
 SELECT count(*) AS n FROM jobs WHERE bakeoff_id = %(bakeoff_id)s AND state = 'leased' AND lease_until > now();
 
 -- try_lock_reap --
--- One reaper at a time, until the transaction ends; false: another is at it.
+-- One reaper at a time, until the transaction ends; false when another holds the lock.
 SELECT pg_try_advisory_xact_lock(hashtextextended('reap', 0)) AS got;
 
 -- reap_leases --
--- Jobs whose worker is gone become ready again, and the loss is counted: the job may have been its cause. Not when
--- it waited for a server (such calls have their own limit of repeats; one may have come home by way of the spool),
--- nor when it was a suspect already: those run in a process of their own, and only its death tells (Job.is_suspect).
+-- Put back jobs whose lease expired, and count the loss: the job may have killed its worker. Do not count it when the
+-- job waited for a server (those calls have their own limit of repeats, and one may have been settled by the spool), nor
+-- when it was a suspect: suspects run in their own process, and only its death counts (Job.is_suspect).
 UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses = j.losses + CASE
     WHEN EXISTS (SELECT 1 FROM call_journal c WHERE c.job_id = j.id AND c.provider <> 'python'
                  AND (c.state = 'sent' OR c.settled_at > j.lease_until)) THEN 0
@@ -159,15 +159,15 @@ UPDATE jobs j SET state = 'ready', lease_until = NULL, queued_at = NULL, losses 
 FROM runs r WHERE r.id = j.run_id AND j.state = 'leased' AND j.lease_until < now() RETURNING j.id;
 
 -- stale_queues --
--- Where messages have been out for a while: these queues must be looked at.
+-- The queues of jobs that have been queued for a while.
 SELECT DISTINCT j.stage, CASE WHEN j.stage = 'call' THEN r.provider ELSE '' END AS provider
 FROM jobs j JOIN runs r ON r.id = j.run_id JOIN bakeoffs b ON b.id = j.bakeoff_id
 WHERE j.state = 'queued' AND b.state = 'running' AND j.queued_at < now() - make_interval(secs => %(older_s)s);
 
 -- requeue_lost --
--- Messages out for a while while their queue is empty are lost: their jobs become ready again.
+-- Make jobs ready that have been queued for a while although their queue is empty: their messages are lost.
 WITH lost AS (
-    -- Whoever reopens the bake-off holds its rows, and must not be waited for with some of them in hand.
+    -- Skip locked rows: waiting for a reopening transaction while holding some of its rows would deadlock.
     SELECT j.id FROM jobs j JOIN runs r ON r.id = j.run_id
     WHERE j.stage = %(stage)s AND (j.stage <> 'call' OR r.provider = %(provider)s) AND j.state = 'queued'
       AND j.queued_at < now() - make_interval(secs => %(older_s)s) FOR NO KEY UPDATE OF j SKIP LOCKED

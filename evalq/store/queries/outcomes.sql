@@ -1,7 +1,7 @@
--- Outcomes, their grades and what is computed from them.
+-- Outcomes, what is computed from them, and people's labels.
 
 -- verdicts --
--- Every outcome of a bake-off (or of one run) with what its numbers are made of, in case order.
+-- Every outcome of a bake-off, or of one run, in case order.
 SELECT o.run_id, o.case_id, o.sample, c.ordinal, c.stratum, o.verdict, o.error_kind, k.latency_ms
 FROM outcomes o
 JOIN bakeoffs b ON b.id = o.bakeoff_id
@@ -18,7 +18,7 @@ WHERE o.bakeoff_id = %(bakeoff_id)s AND g.score IS NOT NULL
 GROUP BY o.run_id, g.grader ORDER BY o.run_id, min(g.grader);
 
 -- grade_opinions --
--- What the grader models of panels and comparisons said, by grader.
+-- The opinions of the grader models of panels and comparisons, by grader.
 SELECT g.grader, array_agg(g.details ORDER BY o.job_id) AS details
 FROM grades g JOIN outcomes o ON o.job_id = g.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s) AND g.details ? 'members'
@@ -57,8 +57,8 @@ FROM runs r JOIN jobs j ON j.run_id = r.id JOIN call_journal c ON c.job_id = j.i
 WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
 
 -- add_eval_run --
--- The run's row, over the one it has: people may have changed outcomes; notes stay. Not now(): the transaction may
--- have begun before the last outcome it waited for.
+-- Write a run's row over the one it has, since people may have changed outcomes; its notes stay. finished_at is the
+-- clock's time, not now(): the transaction may have begun before the last outcome.
 INSERT INTO eval_runs (id, task_name, eval_set_name, judge_model, scorer_mode, judge_for_scoring, n_cases, n_pass,
                        accuracy, ci_low, ci_high, p95_latency_ms, total_cost_usd, per_stratum, run_type, git_sha,
                        started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded,
@@ -76,7 +76,7 @@ SET n_cases = excluded.n_cases, n_pass = excluded.n_pass, n_fail = excluded.n_fa
     finished_at = excluded.finished_at;
 
 -- add_kappa --
--- The agreement of two runs, over what was kept of it; nothing for a run without a row.
+-- Write the agreement of two runs over the stored one; nothing for a run without a row.
 WITH turned AS (
     DELETE FROM eval_kappa WHERE eval_run_id_a = %(b)s AND eval_run_id_b = %(a)s
 )
@@ -87,11 +87,11 @@ ON CONFLICT (eval_run_id_a, eval_run_id_b) DO UPDATE
 SET kappa = excluded.kappa, n = excluded.n, ac1 = excluded.ac1, degenerate = excluded.degenerate;
 
 -- drop_kappas --
--- Forget the agreement of some runs with any other.
+-- Delete the agreement of some runs with any other.
 DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s);
 
 -- outcome --
--- How a job has ended.
+-- The outcome of a job; no row while it is open.
 SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
 
 -- past_tallies --
@@ -117,13 +117,13 @@ LEFT JOIN outcomes o ON o.job_id = j.id
 WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY c.ordinal, r.id, j.sample;
 
 -- human_labels --
--- What people said of a bake-off's answers.
+-- People's labels of a bake-off's answers.
 SELECT l.job_id, l.labeller, l.passed
 FROM runs r JOIN jobs j ON j.run_id = r.id JOIN human_labels l ON l.job_id = j.id
 WHERE r.bakeoff_id = %(bakeoff_id)s ORDER BY l.job_id, l.labeller;
 
 -- keep_human_labels --
--- Labels of people, each in place of what its labeller said before.
+-- Store people's labels, each over an earlier one by the same person.
 INSERT INTO human_labels (job_id, labeller, passed)
 SELECT * FROM unnest(%(job_ids)s::bigint[], %(labellers)s::text[], %(passed)s::boolean[])
 ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now(), from_review = FALSE;

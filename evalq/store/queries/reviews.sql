@@ -1,8 +1,8 @@
 -- Reviews: items, leases, ratings, and the labels that follow from them.
 
 -- unlisted_reviews --
--- Grades that wait for people and are in no item yet, where an outcome depends on one or it is a measure of its own.
--- A ranking needs the answers of all judges: those on their way are waited for, not those that were stopped.
+-- Grades that wait for people and are in no item, with whether they are wanted: an outcome depends on them, or they are
+-- a measure of their own. A ranking needs the answers of all judges that were not stopped: is_complete.
 WITH unlisted AS (
     SELECT g.job_id, g.grader, j.bakeoff_id, j.case_id, j.sample,
            o.verdict = 'pending_review' OR NOT g.required AS is_wanted
@@ -25,7 +25,7 @@ JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = u.case_id
 WHERE u.is_any_wanted ORDER BY u.bakeoff_id, u.job_id;
 
 -- add_review_items --
--- What is to be rated, with its answers in the order people see them; an item that is there gets those it lacks.
+-- Add items with their answers in the order people see them; an item that exists gets the answers it lacks.
 WITH given AS (
     SELECT * FROM jsonb_to_recordset(%(items)s) AS g (token text, grader text, case_id text, sample int,
            min_required int, max_allowed int, lease_s float8, job_ids bigint[])
@@ -42,24 +42,24 @@ WITH given AS (
 SELECT id, token FROM added;
 
 -- drop_reviews --
--- What was said of an item counts no more: it has another answer now.
+-- Delete the ratings of an item that has another answer now.
 DELETE FROM human_reviews WHERE item_id = %(item_id)s RETURNING reviewer;
 
 -- stale_review_items --
--- Items of which a grade waits though people have rated them or no more reviews are wanted.
+-- Items with a waiting grade although people have rated them or no review is wanted.
 SELECT DISTINCT i.id FROM review_items i JOIN review_answers a ON a.item_id = i.id
 JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
 WHERE i.bakeoff_id = %(bakeoff_id)s AND g.pending AND (NOT i.is_open OR EXISTS (
     SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.state = 'rated')) ORDER BY i.id;
 
 -- rated_review_items --
--- fsck: items that somebody has rated.
+-- Items that have a rating.
 SELECT i.id FROM review_items i
 WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND EXISTS (SELECT 1 FROM human_reviews h WHERE h.item_id = i.id AND h.state = 'rated') ORDER BY i.id;
 
 -- review_item --
--- One item with the case it is about and how far it is.
+-- One item with its case and how many people have rated or hold it.
 SELECT i.id, i.token, i.bakeoff_id, i.grader, i.case_id, i.sample, i.min_required, i.max_allowed, i.is_open,
        b.task_name, b.task_sha, c.body::text AS case_body, q.rated, q.taken
 FROM review_items i JOIN bakeoffs b ON b.id = i.bakeoff_id JOIN review_quotas q ON q.item_id = i.id
@@ -67,7 +67,7 @@ JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = i.case_id
 WHERE i.id = %(item_id)s;
 
 -- find_review_item --
--- The items whose name begins so; two rows when it names more than one.
+-- At most two items whose name begins with a prefix.
 SELECT id, token, bakeoff_id FROM review_items WHERE starts_with(token, %(prefix)s) ORDER BY token LIMIT 2;
 
 -- review_answers --
@@ -77,21 +77,21 @@ FROM review_answers a JOIN jobs j ON j.id = a.job_id JOIN runs r ON r.id = j.run
 LEFT JOIN completions k ON k.job_id = a.job_id WHERE a.item_id = %(item_id)s ORDER BY a.place;
 
 -- item_reviews --
--- What people said of an item.
+-- The ratings of an item, an adjudicator's last.
 SELECT reviewer, adjudicates, rating, comment, rated_at FROM human_reviews
 WHERE item_id = %(item_id)s AND state = 'rated' ORDER BY adjudicates, rated_at, reviewer;
 
 -- lease_review --
--- Put an item into a person's hands, within its quotas; is_lost: somebody was faster, ask again.
+-- Lease the next item to a person, within its quotas; is_lost when another person took it first.
 SELECT item_id, is_lost FROM lease_review(%(bakeoff_id)s::bigint, %(grader)s::text, %(reviewer)s);
 
 -- review_lease --
--- Until when a person has an item in hand.
+-- The end of a person's lease of an item.
 SELECT lease_until FROM human_reviews
 WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND lease_until > clock_timestamp() AND NOT adjudicates;
 
 -- disputed_item --
--- An item on which people disagree: an adjudicator is to decide it.
+-- An item that people disagree on, for an adjudicator.
 SELECT i.id FROM review_items i
 WHERE NOT i.is_open AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND (%(grader)s::text IS NULL OR i.grader = %(grader)s)
@@ -100,11 +100,11 @@ WHERE NOT i.is_open AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bake
 ORDER BY i.token LIMIT 1;
 
 -- lock_review_items --
--- Nobody takes or rates these items until the transaction ends.
+-- Block taking and rating of some items until the transaction ends.
 SELECT id FROM review_items WHERE id = ANY(%(item_ids)s) ORDER BY id FOR UPDATE;
 
 -- rate_review --
--- What a person says of an item, in place of what they said before; no row when it has all the reviews it may have.
+-- Store a person's rating over their earlier one; no row when the item has all the reviews it may have.
 -- lock_review_items goes first, in a statement of its own.
 INSERT INTO human_reviews (item_id, reviewer, adjudicates, state, rating, votes, comment, rated_at)
 SELECT i.id, %(reviewer)s, %(adjudicates)s, 'rated', %(rating)s::jsonb, %(votes)s::jsonb, %(comment)s, clock_timestamp()
@@ -118,11 +118,11 @@ SET state = 'rated', rating = excluded.rating, votes = excluded.votes, comment =
 RETURNING item_id;
 
 -- adjudicator --
--- Who has decided an item over the ratings of the others.
+-- The person who decided an item over the ratings of the others.
 SELECT reviewer FROM human_reviews WHERE item_id = %(item_id)s AND adjudicates AND state = 'rated';
 
 -- last_review --
--- What a person did last: of an item, or of all.
+-- The item that a person rated last; a given item also when they only hold it.
 SELECT i.id, i.token, i.bakeoff_id FROM human_reviews h JOIN review_items i ON i.id = h.item_id
 WHERE h.reviewer = %(reviewer)s AND (%(item_id)s::bigint IS NULL OR h.item_id = %(item_id)s)
   AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
@@ -130,7 +130,7 @@ WHERE h.reviewer = %(reviewer)s AND (%(item_id)s::bigint IS NULL OR h.item_id = 
 ORDER BY h.rated_at DESC NULLS LAST, h.adjudicates DESC LIMIT 1;
 
 -- undo_review --
--- Take a rating back: the item is in that person's hands again. What was only in hand is given back.
+-- Take a rating back and lease the item to that person again; give an item back that they only held.
 UPDATE human_reviews h
 SET state = CASE WHEN before.state = 'rated' AND NOT h.adjudicates THEN 'leased' ELSE 'withdrawn' END,
     lease_until = CASE WHEN before.state = 'rated' AND NOT h.adjudicates
@@ -146,11 +146,11 @@ WHERE i.id = h.item_id AND h.item_id = before.item_id AND h.reviewer = before.re
 RETURNING before.state;
 
 -- set_item_open --
--- Whether more reviews of an item are wanted.
+-- Set whether an item needs more reviews.
 UPDATE review_items SET is_open = %(is_open)s WHERE id = %(item_id)s AND is_open <> %(is_open)s;
 
 -- regrade --
--- What people decided, or what is still missing, in place of the grade that waited for them.
+-- Write a grade of people over the stored one; no row when it is the same.
 UPDATE grades g SET passed = %(passed)s, score = %(score)s, reason = %(reason)s, pending = %(pending)s,
        details = %(details)s::jsonb
 FROM jobs j
@@ -160,14 +160,14 @@ WHERE j.id = g.job_id AND g.job_id = %(job_id)s AND g.grader = %(grader)s AND g.
 RETURNING j.run_id;
 
 -- change_outcome --
--- The outcome that follows from changed grades; no row when it is the same.
+-- Write an outcome over the stored one; no row when it is the same.
 UPDATE outcomes SET verdict = %(verdict)s, error_kind = %(error_kind)s, message = %(message)s
 WHERE job_id = %(job_id)s AND (verdict, error_kind, message) IS DISTINCT FROM
       (%(verdict)s::text, %(error_kind)s::text, %(message)s::text)
 RETURNING run_id;
 
 -- label_from_reviews --
--- What a person's reviews of some answers say together is their label of each; without a review it is taken back.
+-- Make a person's label of each answer what their reviews of it say together; delete a label without a review.
 WITH said AS (
     SELECT vote.key::bigint AS job_id, bool_and(vote.value::boolean) AS passed
     FROM review_answers a JOIN human_reviews h ON h.item_id = a.item_id
@@ -184,7 +184,7 @@ SELECT job_id, %(reviewer)s, passed, TRUE FROM said
 ON CONFLICT (job_id, labeller) DO UPDATE SET passed = excluded.passed, labelled_at = now(), from_review = TRUE;
 
 -- review_progress --
--- How many items a person has rated, and how many are left for them: open, with room or in their own hands.
+-- How many items a person has rated, and how many are left for them: open, with room or held by them.
 SELECT count(*) FILTER (WHERE h.state = 'rated') AS done,
        count(*) FILTER (WHERE i.is_open AND (h.lease_until > clock_timestamp()
                               OR q.has_room AND coalesce(h.state, '') NOT IN ('rated', 'withdrawn'))) AS left
@@ -194,7 +194,7 @@ WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND (%(grader)s::text IS NULL OR i.grader = %(grader)s);
 
 -- review_items --
--- The items of a bake-off with how far each is, in the order they are offered.
+-- The items of a bake-off with how many people have rated or hold each, in the order they are offered.
 SELECT i.id, i.token, i.grader, i.case_id, i.sample, i.is_open, q.rated, q.taken,
        (SELECT count(*) FROM review_answers a WHERE a.item_id = i.id) AS n_answers,
        (SELECT g.reason FROM review_answers a JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
@@ -203,13 +203,13 @@ FROM review_items i JOIN review_quotas q ON q.item_id = i.id
 WHERE i.bakeoff_id = %(bakeoff_id)s AND (%(grader)s::text IS NULL OR i.grader = %(grader)s) ORDER BY i.token;
 
 -- bakeoff_reviews --
--- What people said of a bake-off's items.
+-- The ratings of a bake-off's items.
 SELECT h.item_id, h.reviewer, h.adjudicates, h.rating, h.comment FROM human_reviews h
 JOIN review_items i ON i.id = h.item_id
 WHERE i.bakeoff_id = %(bakeoff_id)s AND h.state = 'rated' ORDER BY h.item_id, h.adjudicates, h.reviewer;
 
 -- review_waits --
--- Grades of a bake-off that wait for people and are in no item: rankings whose answers are not all there.
+-- How many grades of each grader wait for people in no item: rankings that lack answers.
 SELECT g.grader, count(*) AS n FROM grades g JOIN jobs j ON j.id = g.job_id JOIN outcomes o ON o.job_id = g.job_id
 WHERE j.bakeoff_id = %(bakeoff_id)s AND g.kind = 'human' AND g.pending AND o.verdict = 'pending_review'
   AND NOT EXISTS (SELECT 1 FROM review_answers a WHERE a.job_id = g.job_id AND a.grader = g.grader)
