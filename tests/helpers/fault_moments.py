@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from fault_scene import Scene, profiles
 
-_SLOW_MS, _QUICK_MS = 1500, 80
+_SLOW_MS, _QUICK_MS = 3000, 80
 _BUSY = """
     SELECT count(*) FROM pg_stat_activity
     WHERE state <> 'idle' AND backend_type = 'client backend' AND pid <> pg_backend_pid()
