@@ -1,6 +1,5 @@
 """Commands that start bake-offs: demo and bake-off."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,12 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
-from evalq.cli.output import count, note, warn, warn_loudly
+from evalq.cli.output import note
+from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.plan import Plan
     from evalq.bakeoff.request import Request
-    from evalq.store.database import Database
 
 DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 
@@ -142,10 +140,7 @@ def _run(context: Context, request: "Request", run: RunOptions) -> int:
     plan = prepare(request, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
     note(f"{describe_plan(plan)}, cap ${cap_usd:.2f}")
-    for warning in plan.warnings:
-        warn(warning)
-    announce(plan)
-    warn_of_self_grading(plan)
+    print_warnings(plan)
     refuse_over_cap(plan, cap_usd)
     if run.dry_run:
         return 0
@@ -157,44 +152,6 @@ def _run(context: Context, request: "Request", run: RunOptions) -> int:
         if run.detach:
             return report_detached(bakeoff_id)
         return watch_and_show(context, session, bakeoff_id, run, pause_on_interrupt=True)
-
-
-def describe_plan(plan: "Plan") -> str:
-    """What a bake-off will ask, and what it may cost."""
-    grading = " plus grading" if plan.grader else ""
-    return (
-        f"{plan.task.name} · {plan.evalset.name} · {count(len(plan.judges), 'judge')}: {plan.n_jobs} calls"
-        f"{grading}, est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
-    )
-
-
-def announce(plan: "Plan") -> None:
-    """Before the first call: drafts that will not be asked, and the look that will be recorded."""
-    if plan.draft_warning:
-        warn(plan.draft_warning)
-    if plan.look == "final-decision":
-        note(
-            f"final decision on {plan.evalset.name}: the look is recorded before the first call, its result "
-            f"at the end, in Postgres and in evalsets/{plan.task.name}/holdout-runs.log"
-        )
-
-
-def warn_of_self_grading(plan: "Plan") -> None:
-    """Warn, before anything is paid for, of judges that grade their own answers."""
-    from evalq.bakeoff.plan import own_graders
-
-    for name in own_graders(plan.judges, plan.graders):
-        warn_loudly(f"{name} is on trial and grades its own answers; name another with --grader-model")
-
-
-def warn_of_looks(db: "Database", plans: "Sequence[Plan]") -> None:
-    """Warn that a holdout was looked at before: each look makes it worth less."""
-    from evalq.bakeoff.holdout import warn_before
-
-    for plan in plans:
-        warning = warn_before(db, plan) if plan.look == "final-decision" else None
-        if warning:
-            warn_loudly(warning)
 
 
 def _brings_task(eval_set: str | None) -> bool:

@@ -11,6 +11,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest
+from evalq.cli.preflight import print_warnings
 from evalq.errors import InputError, Problem
 from evalq.reports.text import one_line
 
@@ -166,13 +167,13 @@ def _print_smoke(found: "Sequence[Smoke]") -> None:
 def _check(context: Context, request: "Request", rule: Any, run: RunOptions, *, quiet: bool) -> int:
     """Open a check, follow it to its verdicts, deliver its alerts, show them."""
     from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.cli.bakeoff import announce
     from evalq.drift.open import checks_of, exit_code, open_check
     from evalq.formats import prepare
 
     plan = prepare(request, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    announce(plan)
+    if not quiet:
+        print_warnings(plan)
     refuse_over_cap(plan, cap_usd)
     with context.open_session(fleet=True) as session:
         bakeoff_id = open_check(session, plan, rule=rule, cap_usd=cap_usd, root=context.root)

@@ -13,6 +13,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.cli.preflight import describe_plan
 from evalq.errors import InputError, Problem
 from evalq.reports.text import one_line
 
@@ -83,8 +84,6 @@ def evaluate(
 
 
 def _announce(parts: "Sequence[EvaBakeOff]", cap_usd: Decimal) -> None:
-    from evalq.cli.bakeoff import describe_plan
-
     for part in parts:
         judges = ", ".join(judge.name for judge in part.plan.judges)
         note(f"{describe_plan(part.plan)}, cap ${cap_usd:.2f}, by {judges}")

@@ -12,6 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, write_json
+from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ def run_tasks(
 ) -> int:
     """Run the same judges on several tasks, one bake-off after the other, then compare all of them."""
     from evalq.bakeoff.portfolio import PortfolioTask, refuse_total_over_cap, select
-    from evalq.cli.bakeoff import warn_of_looks
     from evalq.formats import prepare_all
 
     requests = select(names, eval_set, like=like, root=context.root)
@@ -87,11 +87,9 @@ def run_tasks(
 
 
 def _announce_all(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
-    from evalq.cli.bakeoff import announce, describe_plan
-
     for plan in plans:
         note(describe_plan(plan))
-        announce(plan)
+        print_warnings(plan)
     estimate = sum((plan.estimate_usd for plan in plans), Decimal(0))
     worst = sum((plan.worst_usd for plan in plans), Decimal(0))
     calls = sum(plan.n_jobs for plan in plans)

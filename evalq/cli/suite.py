@@ -15,6 +15,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest, warn
+from evalq.cli.preflight import describe_plan
 from evalq.cli.progress import first_interrupt, watch_to_end
 from evalq.engines.session import Session
 from evalq.formats.suite.run import SuiteRunner
@@ -226,7 +227,6 @@ def run_command(
 def _announce(plan: "SuitePlan", cap_usd: Decimal) -> None:
     """Print what will be asked and what it may cost; refuse a plan that costs more than the cap."""
     from evalq.bakeoff.portfolio import refuse_total_over_cap
-    from evalq.cli.bakeoff import describe_plan
 
     for warning in plan.suite.warnings:
         warn(warning)

@@ -10,6 +10,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.cli.preflight import describe_plan
 from evalq.reports.text import span
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ def triggers(
     Exit code 1: a request fails or skills collide; 3: something has no verdict.
     """
     from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.cli.bakeoff import describe_plan
     from evalq.formats.skills.measure import MeasureOptions, prepare
 
     chosen = MeasureOptions(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
