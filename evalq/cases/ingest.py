@@ -1,4 +1,4 @@
-"""The way of a file of rows into an evalset: read, scrub, ask for names, make cases; write when told to."""
+"""Turns a file of rows into an evalset: read, scrub, ask for names, make cases, and write after review."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -43,6 +43,7 @@ from evalq.definitions.writing import WRITTEN_SUFFIXES, evalset_text, refuse_tak
 from evalq.errors import InputError, Problem
 
 SCHEMA = "evalq.ingest/1"
+DEFAULT_SET = "ingested"
 
 NO_PROMISE = (
     "what none of these kinds covers is still there: names without --names-by, customer numbers, anything "
@@ -51,8 +52,55 @@ NO_PROMISE = (
 
 
 @dataclass(frozen=True)
+class IngestOptions:
+    """The user's request."""
+
+    file: Path
+    task: str
+    eval_set: str | None = None
+    output: Path | None = None
+    columns: ColumnOptions = field(default_factory=ColumnOptions)
+    append: bool = False
+    limit: int | None = None
+    names_by: str | None = None
+    allow_unpriced: bool = False
+    pseudonym_key: bytes | None = None
+
+
+@dataclass(frozen=True)
+class IngestSource:
+    """A file read and checked: its rows, the columns that make a case, and the file for the cases."""
+
+    options: IngestOptions
+    task: TaskConfig
+    path: Path
+    columns: ColumnMapping
+    rows: tuple[Row, ...]
+    existing: EvalSet | None
+
+    def scrub(self, names: Mapping[int, Sequence[str]] | None = None) -> list[ScrubbedRow]:
+        """Scrub every row; with names by line, only those rows, and these names too."""
+        # Numbering continues after the stand-ins of the file and the set, so that none means two people.
+        taken = [read_text(self.options.file)]
+        if self.existing:
+            taken.append(read_text(self.path))
+        pseudonyms = Pseudonyms(self.options.pseudonym_key, taken=taken)
+        scrubbed = []
+        for row in self.rows:
+            if names is None:
+                row_names: Sequence[str] = ()
+            elif row.line in names:
+                row_names = names[row.line]
+            else:
+                continue
+            values = used_values(row, self.columns)
+            scrubbed.append(scrub_row(values, pseudonyms, line=row.line, names=row_names))
+        return scrubbed
+
+
+@dataclass(frozen=True)
 class NamesPass:
-    """The names pass: who was asked, in which bake-off, for how much."""
+    """The search for names by a model: which one, in which bake-off, at what cost."""
 
     judge: str
     bakeoff_id: int
@@ -64,7 +112,7 @@ class NamesPass:
 
 @dataclass(frozen=True)
 class Ingested:
-    """Rows on their way into an evalset; nothing is written yet."""
+    """The cases made of rows, for review; nothing is written yet."""
 
     file: str
     task: str
@@ -72,7 +120,7 @@ class Ingested:
     evalset: EvalSet
     columns: Mapping[str, Any]
     rows: int
-    cast: ConvertedRows
+    converted: ConvertedRows
     report: ScrubReport
     diff: str
     recall: Recall
@@ -81,8 +129,8 @@ class Ingested:
 
     @property
     def left_out(self) -> tuple[SkippedRow, ...]:
-        """Every row that became no case, in the order of the file; duplicates apart."""
-        return tuple(sorted((*self.cast.left_out, *self.unread), key=lambda one: one.line))
+        """The rows that became no case, in file order; duplicates are listed apart."""
+        return tuple(sorted((*self.converted.left_out, *self.unread), key=lambda row: row.line))
 
     @property
     def exit_code(self) -> int:
@@ -92,19 +140,19 @@ class Ingested:
         return 3 if self.left_out else 0
 
     def warnings(self) -> list[str]:
-        """What a person must know before saying yes."""
+        """What a person must know before agreeing."""
         found = self.report.warnings()
-        if self.cast.n_drafts:
+        if self.converted.n_drafts:
             found.append(
-                f"cases that lack what the task's grading needs are marked draft: {self.cast.n_drafts}; "
-                f"add it, then accept them"
+                "cases that lack what the task's grading needs are marked draft: "
+                f"{self.converted.n_drafts}; add it, then accept them"
             )
         if self.names is None:
             found.append("names of persons are not looked for; --names-by MODEL has a model find them")
         return [*found, NO_PROMISE]
 
     def document(self, *, written: bool, next_commands: list[str]) -> dict[str, Any]:
-        """The `evalq.ingest/1` document; no value that was replaced is in it."""
+        """The `evalq.ingest/1` document; it contains no value that was replaced."""
         return {
             "schema": SCHEMA,
             "file": self.file,
@@ -113,10 +161,10 @@ class Ingested:
             "path": self.path,
             "columns": dict(self.columns),
             "rows": self.rows,
-            "cases": len(self.cast.cases),
-            "drafts": self.cast.n_drafts,
-            "duplicates": list(self.cast.duplicates),
-            "left_out": [asdict(one) for one in self.left_out],
+            "cases": len(self.converted.cases),
+            "drafts": self.converted.n_drafts,
+            "duplicates": list(self.converted.duplicates),
+            "left_out": [asdict(row) for row in self.left_out],
             **self.report.document(),
             "names": asdict(self.names) if self.names else None,
             "recall": self.recall.document(),
@@ -127,127 +175,110 @@ class Ingested:
         }
 
 
-DEFAULT_SET = "ingested"
-
-
-@dataclass(frozen=True)
-class IngestOptions:
-    """What the user asked for."""
-
-    file: Path
-    task: str
-    eval_set: str | None = None
-    output: Path | None = None
-    wishes: ColumnOptions = field(default_factory=ColumnOptions)
-    append: bool = False
-    limit: int | None = None
-    names_by: str | None = None
-    allow_unpriced: bool = False
-    pseudonym_key: bytes | None = None
-
-
-@dataclass(frozen=True)
-class IngestSource:
-    """A file read and checked: its rows, which columns make a case, and where the cases are to go."""
-
-    order: IngestOptions
-    task: TaskConfig
-    path: Path
-    columns: ColumnMapping
-    rows: tuple[Row, ...]
-    existing: EvalSet | None
-
-    def scrub(self, names: Mapping[int, Sequence[str]] | None = None) -> list[ScrubbedRow]:
-        """Every row scrubbed; with names by line, only those rows, and these replaced too."""
-        # Numbers go on where those of the file and of the set end: no stand-in means two people.
-        taken = [read_text(self.order.file)] + ([read_text(self.path)] if self.existing else [])
-        pseudonyms = Pseudonyms(self.order.pseudonym_key, taken=taken)
-        return [
-            scrub_row(
-                used_values(row, self.columns),
-                pseudonyms,
-                line=row.line,
-                names=names[row.line] if names is not None else (),
-            )
-            for row in self.rows
-            if names is None or row.line in names
-        ]
-
-
-def read_source(order: IngestOptions, root: Path) -> IngestSource:
-    """Read and check everything; every refusal comes here, before anything is asked of anybody."""
-    task = load_task(find_task(order.task, root))
-    path = _target(order, task.name, root)
+def read_source(options: IngestOptions, root: Path) -> IngestSource:
+    """Read and check everything; every refusal happens here, before a model is asked."""
+    task = load_task(find_task(options.task, root))
+    path = _choose_target(options, task.name, root)
     refuse_writing(path, task=task.name, root=root)
-    existing = load_evalset(path).evalset if order.append and path.exists() else None
-    if existing is None:
-        refuse_taken(path, () if order.output else list_evalsets(task.name, root).values())
-    rows = load_rows(order.file, limit=order.limit)
-    columns = choose_columns(task, rows, order.wishes, file=display_path(order.file))
-    return IngestSource(order, task, path, columns, tuple(rows), existing)
+    existing = None
+    if options.append and path.exists():
+        existing = load_evalset(path).evalset
+    elif options.output:
+        refuse_taken(path)
+    else:
+        refuse_taken(path, list_evalsets(task.name, root).values())
+    rows = load_rows(options.file, limit=options.limit)
+    columns = choose_columns(task, rows, options.columns, file=display_path(options.file))
+    return IngestSource(options, task, path, columns, tuple(rows), existing)
 
 
-def names_wanted(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ModelQuery | None:
-    """The questions on names in rows already scrubbed of all else; None when nobody is to be asked."""
-    order = source.order
-    if order.names_by is None:
+def plan_names_query(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ModelQuery | None:
+    """The questions about names in scrubbed rows; None when no model is to be asked, or about no row."""
+    options = source.options
+    if options.names_by is None:
         return None
-    asked = _becoming_cases(rows, _cast(source, rows))
+    asked = _rows_of_cases(rows, _convert(source, rows))
     if not asked:
         return None
-    return names_query(asked, file=order.file, judge=order.names_by, allow_unpriced=order.allow_unpriced)
+    return names_query(
+        asked, file=options.file, judge=options.names_by, allow_unpriced=options.allow_unpriced
+    )
 
 
 def make_cases(
     source: IngestSource, rows: Sequence[ScrubbedRow], replies: QueryReplies | None = None
 ) -> Ingested:
-    """The cases and all there is to review; with replies, names are replaced and unread rows left out."""
-    cast, names = _cast(source, rows), None
+    """Make the cases and their review; with replies, names are replaced and unread rows left out."""
+    converted = _convert(source, rows)
+    unread: tuple[SkippedRow, ...] = ()
+    names_pass = None
     if replies:
-        names = read_replies(_becoming_cases(rows, cast), replies)
-        # Only rows that were read go on: a duplicate of one that was not has names in it, too.
+        names = read_replies(_rows_of_cases(rows, converted), replies)
+        unread = names.unread
+        names_pass = _describe_names_pass(replies, names)
+        # Only rows that were read go on: a duplicate of an unread row contains names, too.
         rows = source.scrub(names.by_line)
-        cast = _joined(cast, _cast(source, rows))
-    kept = _becoming_cases(rows, cast)
-    file, path = display_path(source.order.file), display_path(source.path)
+        converted = _combine(converted, _convert(source, rows))
+    kept = _rows_of_cases(rows, converted)
+    file, path = display_path(source.options.file), display_path(source.path)
     ingested = Ingested(
         file=file,
         task=source.task.name,
         path=path,
-        evalset=_evalset(source, cast),
+        evalset=_build_evalset(source, converted),
         columns=asdict(source.columns),
         rows=len(source.rows),
-        cast=cast,
+        converted=converted,
         report=make_report(kept),
         diff=render_diff(kept, before=file, after=path),
         recall=measure_recall(load_marked()),
-        unread=names.unread if names else (),
-        names=_names_pass(replies, names) if replies and names else None,
+        unread=unread,
+        names=names_pass,
     )
-    if cast.cases:
-        evalset_text(ingested.evalset, source.path)  # too large is said now, not after the review
+    if converted.cases:
+        evalset_text(ingested.evalset, source.path)  # refuses a set that is too large before the review
     return ingested
 
 
 def write_cases(source: IngestSource, ingested: Ingested) -> None:
-    """Write what was reviewed."""
+    """Write the reviewed cases."""
     write_evalset(source.path, ingested.evalset)
 
 
-def _cast(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ConvertedRows:
+def _choose_target(options: IngestOptions, task: str, root: Path) -> Path:
+    """The file to write: the one named, or the set's in the project, in the format it has there."""
+    if options.output is not None:
+        path = options.output
+    else:
+        folder = root / "evalsets" / task
+        name = options.eval_set or DEFAULT_SET
+        path = folder / f"{name}.yaml"
+        existing = [found for found in definition_files(folder, EVALSET_SUFFIXES) if found.stem == name]
+        if options.append and existing:
+            path = existing[0]
+    name = options.eval_set or path.stem
+    if not is_name(path.stem) or path.stem != name:
+        remedy = f"{NAME_REMEDY}; a path goes to -o"
+        raise InputError(Problem(f"{name!r} cannot name an evalset", remedy))
+    if path.suffix.lower() not in WRITTEN_SUFFIXES:
+        remedy = f"name it {', '.join(WRITTEN_SUFFIXES)}"
+        raise InputError(Problem("not a file cases are written to", remedy, display_path(path)))
+    return path
+
+
+def _convert(source: IngestSource, rows: Sequence[ScrubbedRow]) -> ConvertedRows:
     existing = source.existing.cases if source.existing else ()
-    return convert_rows(
-        source.task, rows, source.columns, existing=existing, file=display_path(source.order.file)
-    )
+    file = display_path(source.options.file)
+    return convert_rows(source.task, rows, source.columns, existing=existing, file=file)
 
 
-def _becoming_cases(rows: Sequence[ScrubbedRow], cast: ConvertedRows) -> list[ScrubbedRow]:
-    lines = set(cast.lines)
+def _rows_of_cases(rows: Sequence[ScrubbedRow], converted: ConvertedRows) -> list[ScrubbedRow]:
+    lines = set(converted.lines)
     return [row for row in rows if row.line in lines]
 
 
-def _joined(first: ConvertedRows, last: ConvertedRows) -> ConvertedRows:
-    """The cases of the last, and what either did not take."""
+def _combine(first: ConvertedRows, last: ConvertedRows) -> ConvertedRows:
+    """The cases of the last conversion, and the rows that either of the two did not take."""
     return replace(
         last,
         duplicates=tuple(sorted((*first.duplicates, *last.duplicates))),
@@ -255,15 +286,15 @@ def _joined(first: ConvertedRows, last: ConvertedRows) -> ConvertedRows:
     )
 
 
-def _evalset(source: IngestSource, cast: ConvertedRows) -> EvalSet:
+def _build_evalset(source: IngestSource, converted: ConvertedRows) -> EvalSet:
     if source.existing is not None:
-        return source.existing.model_copy(update={"cases": [*source.existing.cases, *cast.cases]})
+        return source.existing.model_copy(update={"cases": [*source.existing.cases, *converted.cases]})
     return EvalSet.model_construct(
-        name=source.path.stem, task=source.task.name, description="", cases=list(cast.cases)
+        name=source.path.stem, task=source.task.name, description="", cases=list(converted.cases)
     )
 
 
-def _names_pass(replies: QueryReplies, names: NamesFound) -> NamesPass:
+def _describe_names_pass(replies: QueryReplies, names: NamesFound) -> NamesPass:
     return NamesPass(
         replies.judge,
         replies.bakeoff_id,
@@ -272,25 +303,3 @@ def _names_pass(replies: QueryReplies, names: NamesFound) -> NamesPass:
         replies.is_kept,
         names.n_unknown,
     )
-
-
-def _target(order: IngestOptions, task: str, root: Path) -> Path:
-    """The file to write: the one named, or the set's in the project, in the format it has there."""
-    if order.output is not None:
-        path = order.output
-    else:
-        folder, name = root / "evalsets" / task, order.eval_set or DEFAULT_SET
-        there = [found for found in definition_files(folder, EVALSET_SUFFIXES) if found.stem == name]
-        path = there[0] if order.append and there else folder / f"{name}.yaml"
-    if not is_name(path.stem) or path.stem != (order.eval_set or path.stem):
-        remedy = f"{NAME_REMEDY}; a path goes to -o"
-        raise InputError(Problem(f"{order.eval_set or path.stem!r} cannot name an evalset", remedy))
-    if path.suffix.lower() not in WRITTEN_SUFFIXES:
-        raise InputError(
-            Problem(
-                "not a file cases are written to",
-                f"name it {', '.join(WRITTEN_SUFFIXES)}",
-                display_path(path),
-            )
-        )
-    return path

@@ -1,8 +1,8 @@
-"""Scrubbed rows become cases: what is expected in the task's form, an id from the content, no case twice."""
+"""Converts scrubbed rows to cases: columns to inputs, expected values in the task's form, no case twice."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,105 +15,31 @@ from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import InputError, Problem
 
 EXPECTED = "expected"
-"""The column taken for what is expected when none is named."""
+"""The column used for the expected value when none is named."""
 
+_MAX_ID_CHARS = 200
 _MOST_SHOWN = 30
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the user said of the columns: input and stratum names with theirs, and two single ones."""
+    """The columns the user named: by input, by stratum, for the expected value and for the id."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)
     expected: str | None = None
     id: str | None = None
     stratum: Mapping[str, str] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class ColumnMapping(ColumnOptions):
-    """The same, decided: every input of the task has its column."""
-
     @property
     def used(self) -> list[str]:
-        """Every column that goes into a case, each once."""
+        """Every column named, each once."""
         named = [*self.inputs.values(), self.expected, *self.stratum.values(), self.id]
         return list(dict.fromkeys(column for column in named if column is not None))
 
 
-def choose_columns(
-    task: TaskConfig, rows: Sequence[Row], wishes: ColumnOptions, *, file: str
-) -> ColumnMapping:
-    """The columns by wish, else by their names; InputError naming those there are and those needed."""
-    there, needed = columns_of(rows), needed_inputs(task)
-    problems = [
-        Problem(f"task {task.name!r} has no input {name!r}", did_you_mean(name, needed), file)
-        for name in wishes.inputs
-        if name not in needed
-    ]
-    problems += [_no_column(column, there, file) for column in _wished(wishes) if not _is_there(column, rows)]
-    inputs = {name: wishes.inputs.get(name) or _like(name, there) for name in needed}
-    missing = [name for name, column in inputs.items() if column is None]
-    if missing:
-        problems.append(_unmapped(task, missing, there, file))
-    if problems:
-        raise InputError(*problems)
-    expected = wishes.expected or (EXPECTED if EXPECTED in there and EXPECTED not in needed else None)
-    found = {name: column for name, column in inputs.items() if column is not None}
-    return ColumnMapping(found, expected, wishes.id, wishes.stratum)
-
-
-def cell(values: Mapping[str, Any], column: str) -> Any:
-    """A row's value under a column; `a.b` is also the b inside a. None when there is none."""
-    if column in values:
-        return values[column]
-    head, dot, rest = column.partition(".")
-    inner = values.get(head)
-    return cell(inner, rest) if dot and isinstance(inner, Mapping) else None
-
-
-def used_values(row: Row, columns: ColumnMapping) -> dict[str, Any]:
-    """What of a row goes into its case, by column; the rest of the row is never looked at."""
-    found = {column: cell(row.values, column) for column in columns.used}
-    return {column: value for column, value in found.items() if value is not None}
-
-
-def read_pairs(text: str, option: str) -> dict[str, str]:
-    """`name=column,name=column`; a bare name is the column of that name."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    found = {name.strip(): (column if sign else name).strip() for name, sign, column in pairs}
-    if not all(found) or not all(found.values()):
-        raise InputError(Problem(f"{option} {text!r} is not of the form name=column,name=column"))
-    return found
-
-
-def _wished(wishes: ColumnOptions) -> list[str]:
-    named = [*wishes.inputs.values(), wishes.expected, wishes.id, *wishes.stratum.values()]
-    return [column for column in named if column is not None]
-
-
-def _is_there(column: str, rows: Sequence[Row]) -> bool:
-    return any(cell(row.values, column) is not None for row in rows)
-
-
-def _like(name: str, there: Sequence[str]) -> str | None:
-    """The column of that name, as written or in another case."""
-    alike = [column for column in there if column.casefold() == name.casefold()]
-    return name if name in there else alike[0] if len(alike) == 1 else None
-
-
-def _no_column(column: str, there: Sequence[str], file: str) -> Problem:
-    return Problem(f"no column {column!r}", did_you_mean(column, there[:_MOST_SHOWN]), file, 1)
-
-
-def _unmapped(task: TaskConfig, missing: Sequence[str], there: Sequence[str], file: str) -> Problem:
-    shown = ", ".join(there[:_MOST_SHOWN]) + (", …" if len(there) > _MOST_SHOWN else "")
-    pairs = ",".join(f"{name}=COLUMN" for name in missing)
-    message = f"task {task.name!r} needs {', '.join(missing)}; the columns are {shown}"
-    return Problem(message, f"say which is which: --map {pairs}", file, 1)
-
-
-_MAX_ID = 200
+@dataclass(frozen=True)
+class ColumnMapping(ColumnOptions):
+    """The columns to use: every input of the task has one."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +52,7 @@ class SkippedRow:
 
 @dataclass(frozen=True)
 class ConvertedRows:
-    """What became of rows: cases with the lines they come from, duplicates by line, rows left out."""
+    """The cases with the lines they come from, duplicates by line, and rows left out."""
 
     cases: tuple[EvalCase, ...]
     lines: tuple[int, ...]
@@ -139,6 +65,64 @@ class ConvertedRows:
         return sum(case.draft for case in self.cases)
 
 
+def read_pairs(text: str, option: str) -> dict[str, str]:
+    """Read `name=column,name=column`; a bare name is the column of that name."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        name, sign, column = part.partition("=")
+        found[name.strip()] = (column if sign else name).strip()
+    if not all(found) or not all(found.values()):
+        raise InputError(Problem(f"{option} {text!r} is not of the form name=column,name=column"))
+    return found
+
+
+def choose_columns(
+    task: TaskConfig, rows: Sequence[Row], options: ColumnOptions, *, file: str
+) -> ColumnMapping:
+    """Choose the columns the user named, else those with an input's name; InputError if one is missing."""
+    present, needed = columns_of(rows), needed_inputs(task)
+    inputs: dict[str, str] = {}
+    missing: list[str] = []
+    for name in needed:
+        found = options.inputs.get(name) or _find_column(name, present)
+        if found is None:
+            missing.append(name)
+        else:
+            inputs[name] = found
+    problems = list(_option_problems(task, rows, options, file))
+    if missing:
+        problems.append(_unmapped_problem(task, missing, present, file))
+    if problems:
+        raise InputError(*problems)
+    expected = options.expected
+    if expected is None and EXPECTED in present and EXPECTED not in needed:
+        expected = EXPECTED
+    return ColumnMapping(inputs, expected, options.id, options.stratum)
+
+
+def used_values(row: Row, columns: ColumnMapping) -> dict[str, Any]:
+    """The values of a row that go into its case, by column; the others are never read."""
+    values = {}
+    for column in columns.used:
+        value = read_cell(row.values, column)
+        if value is not None:
+            values[column] = value
+    return values
+
+
+def read_cell(values: Mapping[str, Any], column: str) -> Any:
+    """A row's value under a column; `a.b` is also the b inside a. None when there is none."""
+    if column in values:
+        return values[column]
+    head, dot, rest = column.partition(".")
+    inner = values.get(head)
+    if dot and isinstance(inner, Mapping):
+        return read_cell(inner, rest)
+    return None
+
+
 def convert_rows(
     task: TaskConfig,
     rows: Sequence[ScrubbedRow],
@@ -147,9 +131,9 @@ def convert_rows(
     existing: Sequence[EvalCase] = (),
     file: str = "",
 ) -> ConvertedRows:
-    """Cases in the order of their rows; those whose content is there already are duplicates.
+    """Convert rows to cases, in order; rows whose content exists already are duplicates.
 
-    A case that lacks what the task's grading needs is a draft: a person is to add it.
+    A case that lacks what the task's grading needs is a draft, which a person must complete.
     """
     contents = {content_id(case) for case in existing}
     ids = {case.id: 0 for case in existing}
@@ -158,98 +142,127 @@ def convert_rows(
     duplicates: list[int] = []
     left_out: list[SkippedRow] = []
     for row in rows:
-        made = _case(task, row.values, columns)
-        if isinstance(made, str):
-            left_out.append(SkippedRow(row.line, made))
-        elif (content := content_id(made)) in contents:
+        case = _build_case(task, row.values, columns)
+        if isinstance(case, str):
+            left_out.append(SkippedRow(row.line, case))
+            continue
+        content = content_id(case)
+        if content in contents:
             duplicates.append(row.line)
-        else:
-            contents.add(content)
-            case = made if made.id else made.model_copy(update={"id": f"in-{content[:12]}"})
-            _refuse_taken_id(case.id, ids, row.line, file)
-            ids[case.id] = row.line
-            cases.append(case)
-            lines.append(row.line)
+            continue
+        if not case.id:
+            case = case.model_copy(update={"id": f"in-{content[:12]}"})
+        _refuse_taken_id(case.id, ids, row.line, file)
+        contents.add(content)
+        ids[case.id] = row.line
+        cases.append(case)
+        lines.append(row.line)
     return ConvertedRows(tuple(cases), tuple(lines), tuple(duplicates), tuple(left_out))
 
 
 def content_id(case: EvalCase) -> str:
-    """The hash of what a case asks and expects; how its stand-ins are counted makes no difference."""
+    """The hash of a case's inputs and expected values; the numbers of stand-ins do not count."""
     content = {"inputs": case.inputs, "expected": case.expected, "expected_type": case.expected_type}
     text = renumber(json.dumps(content, ensure_ascii=False, sort_keys=True), {})
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def expected_of(task: TaskConfig, value: Any) -> dict[str, Any] | None:
-    """What a column says is expected, in the form the task's grading reads; None for nothing."""
+    """A column's value as the `expected` that the task's grading reads; None for an empty one."""
     if isinstance(value, Mapping):
         return dict(value) or None
-    entries = value if isinstance(value, list) else _entries(value)
+    entries = value if isinstance(value, list) else _split_entries(value)
     if not entries:
         return None
-    key = _list_key(task)
-    if key is None:
-        return {"answer": value if isinstance(value, str) else _text(value)}
-    return {key: [_text(entry) for entry in entries]}
-
-
-def _list_key(task: TaskConfig) -> str | None:
-    """Under which key the task expects a list; None where it expects one answer."""
     if task.scoring is None:
-        return "relevant"
-    return None if task.scoring.pass_rule == "exact_match" else "any_of"  # noqa: S105 - a rule, not a password
+        return {"relevant": [_to_text(entry) for entry in entries]}
+    if task.scoring.pass_rule == "exact_match":  # noqa: S105 - a rule, not a password
+        return {"answer": _to_text(value)}
+    return {"any_of": [_to_text(entry) for entry in entries]}
 
 
-def _entries(value: Any) -> list[Any]:
-    """One value as a list: `a|b`, a JSON list, or itself; nothing for a blank."""
-    text = "" if value is None else _text(value).strip()
+def _option_problems(
+    task: TaskConfig, rows: Sequence[Row], options: ColumnOptions, file: str
+) -> Iterator[Problem]:
+    """Inputs the user named that the task does not have, and columns that no row has."""
+    needed, present = needed_inputs(task), columns_of(rows)
+    for name in options.inputs:
+        if name not in needed:
+            message = f"task {task.name!r} has no input {name!r}"
+            yield Problem(message, did_you_mean(name, needed), file)
+    for column in options.used:
+        if all(read_cell(row.values, column) is None for row in rows):
+            hint = did_you_mean(column, present[:_MOST_SHOWN])
+            yield Problem(f"no column {column!r}", hint, file, 1)
+
+
+def _find_column(name: str, present: Sequence[str]) -> str | None:
+    """The column of that name, as written or in another letter case."""
+    if name in present:
+        return name
+    alike = [column for column in present if column.casefold() == name.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _unmapped_problem(task: TaskConfig, missing: Sequence[str], present: Sequence[str], file: str) -> Problem:
+    columns = ", ".join(present[:_MOST_SHOWN])
+    if len(present) > _MOST_SHOWN:
+        columns += ", …"
+    pairs = ",".join(f"{name}=COLUMN" for name in missing)
+    message = f"task {task.name!r} needs {', '.join(missing)}; the columns are {columns}"
+    return Problem(message, f"say which is which: --map {pairs}", file, 1)
+
+
+def _split_entries(value: Any) -> list[Any]:
+    """One value as a list: `a|b`, a JSON list, or itself; empty for a blank."""
+    text = "" if value is None else _to_text(value).strip()
     if text.startswith("["):
         try:
-            listed = json.loads(text)
+            entries = json.loads(text)
         except ValueError:
-            listed = None
-        if isinstance(listed, list):
-            return listed
+            entries = None
+        if isinstance(entries, list):
+            return entries
     return [entry.strip() for entry in text.split("|") if entry.strip()]
 
 
-def _case(task: TaskConfig, values: Mapping[str, Any], columns: ColumnMapping) -> EvalCase | str:
-    """The case of a row, or why there is none; without an id where none is given."""
+def _build_case(task: TaskConfig, values: Mapping[str, Any], columns: ColumnMapping) -> EvalCase | str:
+    """The case of a row, or why there is none; its id is "" where no column has it."""
     inputs = {name: values.get(column) for name, column in columns.inputs.items()}
-    blank = [name for name, value in inputs.items() if value is None or _text(value).strip() == ""]
+    blank = [name for name, value in inputs.items() if value is None or _to_text(value).strip() == ""]
     if blank:
         return f"nothing in the column for {', '.join(blank)}"
-    case_id = _text(values.get(columns.id, "")).strip() if columns.id else ""
-    if columns.id and not 0 < len(case_id) <= _MAX_ID:
-        return f"no id of 1 to {_MAX_ID} characters in column {columns.id}"
+    case_id = ""
+    if columns.id:
+        case_id = _to_text(values.get(columns.id, "")).strip()
+        if not 0 < len(case_id) <= _MAX_ID_CHARS:
+            return f"no id of 1 to {_MAX_ID_CHARS} characters in column {columns.id}"
     expected = expected_of(task, values.get(columns.expected)) if columns.expected else None
     case = EvalCase.model_construct(
         id=case_id,
         inputs=inputs,
         expected=expected,
-        stratum={name: _text(values.get(column, "")) for name, column in columns.stratum.items()},
+        stratum={name: _to_text(values.get(column, "")) for name, column in columns.stratum.items()},
         expected_type="negative" if _is_negative(task, columns, expected) else "positive",
         draft=False,
     )
-    return case.model_copy(update={"draft": not _fits(task, case)})
+    misfits = check_fit(task, LoadedEvalSet(EvalSet.model_construct(name="rows", cases=[case])))
+    return case.model_copy(update={"draft": bool(misfits)})
 
 
 def _is_negative(task: TaskConfig, columns: ColumnMapping, expected: object) -> bool:
-    """Where findings are asked for and a column says so, nothing expected means there is nothing to find."""
+    """Where a task asks for findings, an empty expected column means that there is nothing to find."""
     asks_for_findings = task.scoring is not None and task.scoring.pass_rule == FINDINGS_RULE
     return asks_for_findings and columns.expected is not None and not expected
 
 
-def _fits(task: TaskConfig, case: EvalCase) -> bool:
-    return not check_fit(task, LoadedEvalSet(EvalSet.model_construct(name="rows", cases=[case])))
-
-
 def _refuse_taken_id(case_id: str, ids: Mapping[str, int], line: int, file: str) -> None:
-    if case_id in ids:
-        first = f"first on line {ids[case_id]}" if ids[case_id] else "by a case of the set"
-        remedy = "name a column that is different in every row, or leave out --id"
-        raise InputError(Problem(f"the id of this row is used already, {first}", remedy, file, line))
+    if case_id not in ids:
+        return
+    first = f"first on line {ids[case_id]}" if ids[case_id] else "by a case of the set"
+    remedy = "name a column that is different in every row, or leave out --id"
+    raise InputError(Problem(f"the id of this row is used already, {first}", remedy, file, line))
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

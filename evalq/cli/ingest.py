@@ -105,13 +105,13 @@ def _read_pseudonym_key(context: Context, variable: str | None) -> bytes | None:
 
 
 def _ingest(context: Context, wanted: "IngestOptions", run: RunOptions, *, yes: bool) -> int:
-    from evalq.cases.ingest import make_cases, names_wanted, read_source, write_cases
+    from evalq.cases.ingest import make_cases, plan_names_query, read_source, write_cases
 
     if wanted.eval_set and wanted.output:
         raise InputError(Problem("--eval-set and -o both name a place for the cases", "give one of them"))
     source = read_source(wanted, context.root)
     rows = source.scrub()
-    query, replies = names_wanted(source, rows), None
+    query, replies = plan_names_query(source, rows), None
     if query:
         replies = _find_names(context, query, run)
         if replies is not None and replies.state == "paused":
@@ -122,7 +122,7 @@ def _ingest(context: Context, wanted: "IngestOptions", run: RunOptions, *, yes: 
     if not run.as_json:
         _print(ingested)
     may_ask = not (run.dry_run or run.as_json)
-    is_agreed = bool(ingested.cast.cases) and (yes or (may_ask and _ask_to_write(ingested)))
+    is_agreed = bool(ingested.converted.cases) and (yes or (may_ask and _ask_to_write(ingested)))
     if is_agreed:
         write_cases(source, ingested)
     _report_end(source, ingested, written=is_agreed, as_json=run.as_json)
@@ -159,9 +159,9 @@ def _print(ingested: "Ingested") -> None:
     note(f"columns: {one_line(_describe_columns(ingested))}")
     for left in ingested.left_out:
         note(f"left out: line {left.line}: {one_line(left.reason, 200)}")
-    if ingested.cast.duplicates:
-        lines = ", ".join(map(str, ingested.cast.duplicates[:20]))
-        note(f"{len(ingested.cast.duplicates)} duplicates skipped: line {lines}")
+    if ingested.converted.duplicates:
+        lines = ", ".join(map(str, ingested.converted.duplicates[:20]))
+        note(f"{len(ingested.converted.duplicates)} duplicates skipped: line {lines}")
     if ingested.names:
         kept = ", asked before" if ingested.names.kept else ""
         spent = f"bake-off {ingested.names.bakeoff_id}, ${ingested.names.spent_usd}{kept}"
@@ -192,7 +192,7 @@ def _ask_to_write(ingested: "Ingested") -> bool:
     """Ask a person on a terminal, who has just read the diff."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    question = f"write {len(ingested.cast.cases)} cases to {ingested.path}?"
+    question = f"write {len(ingested.converted.cases)} cases to {ingested.path}?"
     return click.confirm(question, default=False, err=True)
 
 
@@ -200,7 +200,7 @@ def _report_end(source: "IngestSource", ingested: "Ingested", *, written: bool, 
     commands = _list_next_commands(source, ingested, written=written)
     if as_json:
         print_json(ingested.document(written=written, next_commands=commands))
-    n_cases = len(ingested.cast.cases)
+    n_cases = len(ingested.converted.cases)
     if written:
         note(f"wrote {n_cases} cases to {ingested.path}")
     elif n_cases:
@@ -213,13 +213,13 @@ def _report_end(source: "IngestSource", ingested: "Ingested", *, written: bool, 
 def _list_next_commands(source: "IngestSource", ingested: "Ingested", *, written: bool) -> list[str]:
     from evalq.bakeoff.plan import accept_command
 
-    if ingested.cast.cases and not written:
+    if ingested.converted.cases and not written:
         words = [word for word in sys.argv[1:] if word not in ("--json", "--dry-run", "--yes")]
         return [shlex.join(["evalq", *words, "--yes"])]
-    is_named = source.order.output is None
+    is_named = source.options.output is None
     name = shlex.quote(ingested.evalset.name if is_named else ingested.path)
     commands = [f"evalq bake-off --task {ingested.task} --eval-set {name}"]
-    if ingested.cast.n_drafts:
+    if ingested.converted.n_drafts:
         commands.insert(0, accept_command(name, ingested.task))
     return commands
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalq.bakeoff.probes import QueryReplies, QueryReply
-from evalq.cases.ingest import Ingested, IngestOptions, make_cases, names_wanted, read_source, write_cases
+from evalq.cases.ingest import Ingested, IngestOptions, make_cases, plan_names_query, read_source, write_cases
 from evalq.definitions.files import load_evalset
 from evalq.errors import InputError, Refused
 
@@ -54,7 +54,7 @@ def texts(root: Path, name: str = "ingested.yaml") -> list[str]:
 def test_rows_are_scrubbed_and_written_and_the_set_reads_back(root: Path) -> None:
     ingested = ingest(root)
     assert texts(root) == ["Anna wrote from [email-1]", "call Bob: [phone-1] or [email-1]"]
-    assert (ingested.cast.duplicates, [one.line for one in ingested.left_out]) == ((4,), [3])
+    assert (ingested.converted.duplicates, [one.line for one in ingested.left_out]) == ((4,), [3])
     assert ingested.exit_code == 3
 
 
@@ -79,7 +79,7 @@ def test_appending_adds_what_is_new_and_goes_on_counting(root: Path) -> None:
     write_rows(root, [*ROWS, {"text": "see carl@mail.example", "expected": "x"}])
     ingested = ingest(root, append=True)
     assert texts(root)[2:] == ["see [email-3]"]
-    assert ingested.cast.duplicates == (1, 2, 4)
+    assert ingested.converted.duplicates == (1, 2, 4)
 
 
 def test_with_a_key_files_share_their_stand_ins(root: Path) -> None:
@@ -115,7 +115,7 @@ def replies(**texts: str | None) -> QueryReplies:
 
 def test_names_are_asked_of_rows_that_become_cases_scrubbed_of_all_else(root: Path) -> None:
     source = read_source(order(root, names_by="namer"), root)
-    query = names_wanted(source, source.scrub())
+    query = plan_names_query(source, source.scrub())
     assert query is not None
     assert [case.id for case in query.evalset.cases] == ["line-1", "line-2"]
     asked = json.dumps([case.inputs for case in query.evalset.cases])
@@ -126,7 +126,7 @@ def test_names_are_asked_of_rows_that_become_cases_scrubbed_of_all_else(root: Pa
 
 def test_nobody_is_asked_when_no_model_is_named(root: Path) -> None:
     source = read_source(order(root), root)
-    assert names_wanted(source, source.scrub()) is None
+    assert plan_names_query(source, source.scrub()) is None
     assert any("--names-by" in warning for warning in make_cases(source, source.scrub()).warnings())
 
 
@@ -134,13 +134,15 @@ def test_names_are_replaced_and_rows_that_were_not_read_are_left_out(root: Path)
     source = read_source(order(root, names_by="namer"), root)
     rows = source.scrub()
     ingested = make_cases(source, rows, replies(l1=None, l2='["Bob", "Nobody"]'))
-    assert [case.inputs["text"] for case in ingested.cast.cases] == ["call [name-1]: [phone-1] or [email-1]"]
+    assert [case.inputs["text"] for case in ingested.converted.cases] == [
+        "call [name-1]: [phone-1] or [email-1]"
+    ]
     # The fourth row says what the first does: it is no way round the first's being left out.
     assert [(one.line, one.reason) for one in ingested.left_out] == [
         (1, "names not read: the answer is empty"),
         (3, "nothing in the column for text"),
     ]
-    assert ingested.cast.duplicates == (4,)
+    assert ingested.converted.duplicates == (4,)
     assert ingested.names is not None
     assert (ingested.names.bakeoff_id, ingested.names.unknown) == (9, 1)
     assert ingested.exit_code == 3
@@ -156,8 +158,8 @@ def test_a_reply_that_is_no_list_leaves_its_row_out(root: Path) -> None:
 def test_nobody_is_asked_about_rows_that_become_no_cases(root: Path) -> None:
     ingest(root)
     source = read_source(order(root, names_by="namer", append=True), root)
-    assert names_wanted(source, source.scrub()) is None
-    assert make_cases(source, source.scrub()).cast.cases == ()
+    assert plan_names_query(source, source.scrub()) is None
+    assert make_cases(source, source.scrub()).converted.cases == ()
 
 
 def test_cases_without_what_is_expected_are_written_as_drafts_and_said(root: Path) -> None:

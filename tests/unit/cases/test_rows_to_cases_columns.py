@@ -5,8 +5,8 @@ import pytest
 from evalq.cases.rows_to_cases import (
     ColumnMapping,
     ColumnOptions,
-    cell,
     choose_columns,
+    read_cell,
     read_pairs,
     used_values,
 )
@@ -23,8 +23,8 @@ TASK = TaskConfig(
 ROWS = [Row(2, {"sender": "a", "Text": "b", "expected": "c", "meta": {"lang": "EN", "id": 7}, "note": "n"})]
 
 
-def chosen(wishes: ColumnOptions = ColumnOptions(), rows: list[Row] = ROWS) -> ColumnMapping:  # noqa: B008 - frozen
-    return choose_columns(TASK, rows, wishes, file="f.jsonl")
+def chosen(options: ColumnOptions = ColumnOptions(), rows: list[Row] = ROWS) -> ColumnMapping:  # noqa: B008 - frozen
+    return choose_columns(TASK, rows, options, file="f.jsonl")
 
 
 def test_columns_are_found_by_the_names_of_the_inputs_in_any_case() -> None:
@@ -33,7 +33,7 @@ def test_columns_are_found_by_the_names_of_the_inputs_in_any_case() -> None:
     assert (columns.expected, columns.id, columns.stratum) == ("expected", None, {})
 
 
-def test_wishes_go_before_names_and_reach_into_nested_values() -> None:
+def test_options_go_before_names_and_reach_into_nested_values() -> None:
     columns = chosen(ColumnOptions({"text": "note"}, "sender", "meta.id", {"lang": "meta.lang"}))
     assert used_values(ROWS[0], columns) == {"sender": "a", "note": "n", "meta.lang": "EN", "meta.id": 7}
 
@@ -52,7 +52,7 @@ def test_missing_columns_are_named_beside_those_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "problem"),
+    ("options", "problem"),
     [
         (ColumnOptions({"txt": "note"}), "task 'mails' has no input 'txt'; did you mean 'text'?"),
         (ColumnOptions({"text": "notes"}), "no column 'notes'; did you mean 'note'?"),
@@ -61,15 +61,15 @@ def test_missing_columns_are_named_beside_those_there_are() -> None:
         (ColumnOptions(stratum={"lang": "language"}), "no column 'language'"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused(wishes: ColumnOptions, problem: str) -> None:
+def test_a_column_that_is_not_there_is_refused(options: ColumnOptions, problem: str) -> None:
     with pytest.raises(InputError, match=problem.replace("?", r"\?")):
-        chosen(wishes)
+        chosen(options)
 
 
 def test_a_column_with_a_dot_in_its_name_is_itself_first() -> None:
-    assert cell({"a.b": 1, "a": {"b": 2}}, "a.b") == 1
-    assert cell({"a": {"b.c": 3}}, "a.b.c") == 3
-    assert cell({"a": "text"}, "a.b") is None
+    assert read_cell({"a.b": 1, "a": {"b": 2}}, "a.b") == 1
+    assert read_cell({"a": {"b.c": 3}}, "a.b.c") == 3
+    assert read_cell({"a": "text"}, "a.b") is None
 
 
 def test_pairs_are_read_and_a_bare_name_is_its_own_column() -> None:
