@@ -1,4 +1,4 @@
-"""Reads what a model drafted, strictly: what is not in the form, does not fit or repeats is dropped."""
+"""Reads drafted cases from a model's reply and drops those that are malformed, do not fit or repeat."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _KEYS = {"inputs", "expected", "expected_type"}
 
 @dataclass(frozen=True)
 class Dropped:
-    """A drafted case, or a whole reply, that was not taken, and why."""
+    """A drafted case, or a whole reply, that was dropped, and why."""
 
     question: str
     reason: str
@@ -32,7 +32,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Drafts:
-    """The cases that were taken, all of them drafts, and what was not."""
+    """The cases taken, all marked draft, and those dropped."""
 
     cases: tuple[EvalCase, ...]
     dropped: tuple[Dropped, ...]
@@ -40,42 +40,45 @@ class Drafts:
 
 def read_drafts(
     task: TaskConfig,
-    questions: Sequence[DraftCall],
+    calls: Sequence[DraftCall],
     replies: Mapping[str, QueryReply],
     *,
     known: Iterable[EvalCase] = (),
 ) -> Drafts:
-    """Cases in the order they were asked for; one that repeats a known one or another is dropped."""
-    seen = {_likeness(case.inputs) for case in known}
+    """Read the cases in the order of the calls; drop one that repeats another or a known one."""
+    seen = {_words_of(case.inputs) for case in known}
     cases: list[EvalCase] = []
     dropped: list[Dropped] = []
-    for question in questions:
-        for made in _entries(task, question, replies[question.id]):
-            if isinstance(made, str):
-                dropped.append(Dropped(question.id, made))
-            elif (likeness := _likeness(made.inputs)) in seen:
-                dropped.append(Dropped(question.id, "repeats another case"))
-            else:
-                seen.add(likeness)
-                cases.append(made)
+    for call in calls:
+        for case in _read_reply(task, call, replies[call.id]):
+            if isinstance(case, str):
+                dropped.append(Dropped(call.id, case))
+                continue
+            words = _words_of(case.inputs)
+            if words in seen:
+                dropped.append(Dropped(call.id, "repeats another case"))
+                continue
+            seen.add(words)
+            cases.append(case)
     return Drafts(tuple(cases), tuple(dropped))
 
 
-def _entries(task: TaskConfig, question: DraftCall, reply: QueryReply) -> Iterator[EvalCase | str]:
-    """Each case of a reply, or why it is none."""
-    listed = _listed(reply)
-    if isinstance(listed, str):
-        yield listed
+def _read_reply(task: TaskConfig, call: DraftCall, reply: QueryReply) -> Iterator[EvalCase | str]:
+    """Yield each case of a reply, or why it is not one."""
+    entries = _parse_reply(reply)
+    if isinstance(entries, str):
+        yield entries
         return
-    for entry in listed[: question.n]:
-        yield _case(task, question, entry)
-    if len(listed) > question.n:
-        yield f"{len(listed) - question.n} more than asked for"
-    elif len(listed) < question.n:
-        yield f"{question.n - len(listed)} fewer than asked for"
+    for entry in entries[: call.n]:
+        yield _read_case(task, call, entry)
+    if len(entries) > call.n:
+        yield f"{len(entries) - call.n} more than asked for"
+    elif len(entries) < call.n:
+        yield f"{call.n - len(entries)} fewer than asked for"
 
 
-def _listed(reply: QueryReply) -> list[Any] | str:
+def _parse_reply(reply: QueryReply) -> list[Any] | str:
+    """The list in a reply, or why there is none."""
     if reply.text is None:
         return reply.fault
     body = reply.text.strip()
@@ -87,7 +90,7 @@ def _listed(reply: QueryReply) -> list[Any] | str:
     return value if isinstance(value, list) else "the reply is not a JSON list"
 
 
-def _case(task: TaskConfig, question: DraftCall, entry: Any) -> EvalCase | str:
+def _read_case(task: TaskConfig, call: DraftCall, entry: Any) -> EvalCase | str:
     if not isinstance(entry, dict) or not isinstance(entry.get("inputs"), dict) or set(entry) - _KEYS:
         return "not an object with inputs, expected and expected_type alone"
     wanted, there = set(needed_inputs(task)), set(entry["inputs"])
@@ -96,21 +99,23 @@ def _case(task: TaskConfig, question: DraftCall, entry: Any) -> EvalCase | str:
     if not all(isinstance(text, str) and text.strip() for text in entry["inputs"].values()):
         return "an input that is not a text, or an empty one"
     try:
-        case = EvalCase(id=_id(entry), stratum=question.stratum.values, draft=True, **entry)
+        case = EvalCase(id=_make_id(entry), stratum=call.stratum.values, draft=True, **entry)
     except ValidationError as exc:
         return f"not a case: {exc.errors()[0]['msg'].lower()}"
-    if question.stratum.expected_type not in (None, case.expected_type):
-        return f"{case.expected_type} in a stratum that is {question.stratum.expected_type}"
+    if call.stratum.expected_type not in (None, case.expected_type):
+        return f"{case.expected_type} in a stratum that is {call.stratum.expected_type}"
     misfits = check_fit(task, LoadedEvalSet(EvalSet.model_construct(name="drafts", cases=[case])))
-    return misfits[0].message.partition(": ")[2] if misfits else case
+    if misfits:
+        return misfits[0].message.partition(": ")[2]
+    return case
 
 
-def _id(entry: Mapping[str, Any]) -> str:
+def _make_id(entry: Mapping[str, Any]) -> str:
     text = json.dumps(entry, ensure_ascii=False, sort_keys=True)
     return f"d-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _likeness(inputs: Mapping[str, Any]) -> str:
-    """The words of the inputs: what differs in case, spacing and punctuation alone is the same case."""
+def _words_of(inputs: Mapping[str, Any]) -> str:
+    """The words of the inputs: letter case, spacing and punctuation make no difference."""
     text = json.dumps(inputs, ensure_ascii=False, sort_keys=True)
     return " ".join(re.findall(r"\w+", text.casefold()))

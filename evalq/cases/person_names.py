@@ -1,4 +1,4 @@
-"""Names of persons in rows, asked of a model through the fleet; a row nobody could read is left out."""
+"""Has a model find the names of persons in rows; a row without a readable reply is left out."""
 
 import hashlib
 import json
@@ -32,21 +32,32 @@ all: answer [].
 
 USER_TEMPLATE = "{code}\n{text}\n{code}"
 
+RUN_TYPE = "names"
+
 _FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
-_MAX_REPLY = 200_000
-_MAX_NAME = 200
+_MAX_REPLY_CHARS = 200_000
+_MAX_NAME_CHARS = 200
+
+_TASK = TaskConfig(
+    name="names-of-persons",
+    description="List the names of persons in a text, so that they can be replaced.",
+    system_prompt=SYSTEM_PROMPT,
+    user_template=USER_TEMPLATE,
+    scoring=ScoringConfig(mode="strict_substring", pass_rule="any_substring"),  # noqa: S106 - a rule
+    max_tokens=MAX_TOKENS,
+)
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names that stand in the text, and how many the model named that do not."""
+    """The names that occur in the text, and how many others the model named."""
 
     names: tuple[str, ...]
     n_unknown: int = 0
 
 
 def names_inputs(text: str) -> dict[str, str]:
-    """What the template is filled with. No text can hold the hash of itself, so none can close its fence."""
+    """The template's inputs. No text can contain its own hash, so none can close its fence."""
     return {"text": text, "code": hashlib.sha256(text.encode()).hexdigest()[:24]}
 
 
@@ -54,26 +65,32 @@ def joined_texts(value: Any) -> str:
     """Every text in a row's values, one after the other."""
     if isinstance(value, str):
         return value
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return "\n".join(filter(None, map(joined_texts, parts)))
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return ""
+    texts = [joined_texts(part) for part in value]
+    return "\n".join(text for text in texts if text)
 
 
 def read_names(reply: str, text: str) -> Names:
-    """The names of a reply that literally stand in the text, as whole words, the longest first.
+    """The names of a reply that occur in the text as whole words, the longest first.
 
     Raises UngradableAnswer for a reply that is not a JSON list of texts.
     """
-    named = {name.strip() for name in _listed(reply)}
+    named = {name.strip() for name in _parse_names(reply)}
     plain = STAND_IN.sub("\n", text)
-    found = {name for name in named if _is_name(name) and _stands_in(name, plain)}
+    found = {name for name in named if _is_name(name) and _occurs_in(name, plain)}
     return Names(tuple(sorted(found, key=lambda name: (-len(name), name))), len(named) - len(found))
 
 
-def _listed(reply: str) -> list[str]:
+def _parse_names(reply: str) -> list[str]:
     body = reply.strip()
     fenced = _FENCED.match(body)
+    if len(body) > _MAX_REPLY_CHARS:
+        raise UngradableAnswer("the reply is too long for a list of names")
     try:
-        value = json.loads(fenced[1] if fenced else body) if len(body) <= _MAX_REPLY else None
+        value = json.loads(fenced[1] if fenced else body)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -82,20 +99,17 @@ def _listed(reply: str) -> list[str]:
 
 
 def _is_name(name: str) -> bool:
-    """A name has two letters at least: a single one would be replaced all over the text."""
-    return len(name) <= _MAX_NAME and sum(char.isalpha() for char in name) >= 2
+    """A name has at least two letters: a single one would be replaced all over the text."""
+    return len(name) <= _MAX_NAME_CHARS and sum(char.isalpha() for char in name) >= 2
 
 
-def _stands_in(name: str, text: str) -> bool:
+def _occurs_in(name: str, text: str) -> bool:
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-
-
-RUN_TYPE = "names"
 
 
 @dataclass(frozen=True)
 class NamesFound:
-    """The names of each row by its line, rows that could not be read, and what was named but not there."""
+    """The names of each row by its line, rows without a readable reply, and how many names do not occur."""
 
     by_line: Mapping[int, tuple[str, ...]]
     unread: tuple[SkippedRow, ...]
@@ -103,12 +117,12 @@ class NamesFound:
 
 
 def names_query(rows: Sequence[ScrubbedRow], *, file: Path, judge: str, allow_unpriced: bool) -> ModelQuery:
-    """One question per row, on what is left of its texts after everything else was replaced."""
+    """One question per row, about its texts with everything else already replaced."""
     cases = [
         EvalCase(
             id=case_id(row.line),
             inputs=dict(names_inputs(joined_texts(row.values))),
-            # Only simulated models see it: an answer in the right form.
+            # For simulated models only: an answer in the right form.
             expected={"answer": "[]", "any_of": ["["]},
         )
         for row in rows
@@ -118,12 +132,12 @@ def names_query(rows: Sequence[ScrubbedRow], *, file: Path, judge: str, allow_un
 
 
 def case_id(line: int) -> str:
-    """The id of a row's question: what a simulated model's fixed answers are listed under."""
+    """The id of a row's question, under which a simulated model's fixed answers are listed."""
     return f"line-{line}"
 
 
 def read_replies(rows: Sequence[ScrubbedRow], replies: QueryReplies) -> NamesFound:
-    """The names row by row; a row without a reply that can be read is listed, never passed."""
+    """Read the names row by row; a row without a readable reply is never taken as free of names."""
     found: dict[int, tuple[str, ...]] = {}
     unread: list[SkippedRow] = []
     n_unknown = 0
@@ -142,16 +156,6 @@ def read_replies(rows: Sequence[ScrubbedRow], replies: QueryReplies) -> NamesFou
     return NamesFound(found, tuple(unread), n_unknown)
 
 
-_TASK = TaskConfig(
-    name="names-of-persons",
-    description="List the names of persons in a text, so that they can be replaced.",
-    system_prompt=SYSTEM_PROMPT,
-    user_template=USER_TEMPLATE,
-    scoring=ScoringConfig(mode="strict_substring", pass_rule="any_substring"),  # noqa: S106 - a rule
-    max_tokens=MAX_TOKENS,
-)
-
-
 def _set_name(file: Path) -> str:
-    """A name that is never a holdout's, whatever the file is called."""
+    """A name that cannot be a holdout's, whatever the file is called."""
     return ("rows-" + re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem))[:100]

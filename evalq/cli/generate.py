@@ -93,33 +93,33 @@ def _generate(context: Context, wanted: "DraftOptions", run: RunOptions, *, yes:
     from evalq.cases.draft import collect_drafts, plan_drafts, write_drafts
     from evalq.cli.progress import first_interrupt
 
-    brief = plan_drafts(wanted, context.root)
-    plan = plan_query(brief.query(), context.settings)
+    drafting = plan_drafts(wanted, context.root)
+    plan = plan_query(drafting.query(), context.settings)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    _announce(brief, plan, cap_usd)
+    _announce(drafting, plan, cap_usd)
     refuse_over_cap(plan, cap_usd)
     if run.dry_run or not _may_spend(plan, yes=yes or run.as_json):
         return 0
     with first_interrupt() as interrupt:
         replies = run_query(
-            brief.query(), context.settings, context.root, cap_usd=cap_usd, is_interrupted=interrupt
+            drafting.query(), context.settings, context.root, cap_usd=cap_usd, is_interrupted=interrupt
         )
     if replies.state == "paused":
         note(f"bake-off {replies.bakeoff_id} is paused, and nothing was written")
         suggest(f"evalq resume {replies.bakeoff_id}, then the same command again")
         return 130
-    drafted = collect_drafts(brief, replies)
+    drafted = collect_drafts(drafting, replies)
     if drafted.drafts.cases:
-        write_drafts(brief, drafted)
+        write_drafts(drafting, drafted)
     _show(drafted, as_json=run.as_json)
     return drafted.exit_code
 
 
-def _announce(brief: "DraftPlan", plan: "Plan", cap_usd: Decimal) -> None:
-    strata = len({question.stratum.name for question in brief.questions})
+def _announce(drafting: "DraftPlan", plan: "Plan", cap_usd: Decimal) -> None:
+    strata = len({call.stratum.name for call in drafting.calls})
     costs = f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
     note(
-        f"{brief.task.name}: {brief.order.n} drafts in {strata} strata, {plan.n_jobs} calls to "
+        f"{drafting.task.name}: {drafting.options.n} drafts in {strata} strata, {plan.n_jobs} calls to "
         f"{plan.judges[0].name}, {costs}"
     )
 

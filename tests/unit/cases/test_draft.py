@@ -1,4 +1,4 @@
-"""A set of drafts from brief to file, and the cases people accept."""
+"""A set of drafts from plan to file, and the cases people accept."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -39,18 +39,18 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answered(brief: DraftPlan, **other: Any) -> Drafted:
+def answered(plan: DraftPlan, **other: Any) -> Drafted:
     """As if a model had drafted what simulated ones do."""
-    by_case = {case.id: QueryReply((case.expected or {})["answer"]) for case in brief.query().evalset.cases}
+    by_case = {case.id: QueryReply((case.expected or {})["answer"]) for case in plan.query().evalset.cases}
     return collect_drafts(
-        brief, QueryReplies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other)
+        plan, QueryReplies(4, "m", "concluded", Decimal(1), is_kept=False, by_case=by_case | other)
     )
 
 
 def draft(root: Path, n: int = 4, **how: Any) -> Drafted:
-    brief = plan_drafts(DraftOptions("t", n, "m", **how), root)
-    drafted = answered(brief)
-    write_drafts(brief, drafted)
+    plan = plan_drafts(DraftOptions("t", n, "m", **how), root)
+    drafted = answered(plan)
+    write_drafts(plan, drafted)
     return drafted
 
 
@@ -65,8 +65,8 @@ def test_drafts_are_written_under_a_name_that_says_so(root: Path) -> None:
 
 
 def test_drafts_are_never_examples_of_drafts(root: Path) -> None:
-    brief = plan_drafts(DraftOptions("t", 4, "m"), root)
-    assert "secret draft" not in str(brief.query().evalset)
+    plan = plan_drafts(DraftOptions("t", 4, "m"), root)
+    assert "secret draft" not in str(plan.query().evalset)
 
 
 def test_fewer_than_wanted_ends_as_partial(root: Path) -> None:
@@ -97,9 +97,9 @@ def test_drafts_are_not_overwritten_but_added_to(root: Path) -> None:
 
 def test_a_task_without_a_set_is_drafted_for_without_strata(root: Path) -> None:
     (root / "evalsets/t/dev.yaml").unlink()
-    brief = plan_drafts(DraftOptions("t", 6, "m"), root)
-    assert [one.id for one in brief.questions] == ["all-1", "all-2"]
-    assert brief.query().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
+    plan = plan_drafts(DraftOptions("t", 6, "m"), root)
+    assert [one.id for one in plan.calls] == ["all-1", "all-2"]
+    assert plan.query().evalset.cases[0].inputs["request"].startswith("Draft 5 cases.\nPart all-1")
 
 
 def test_a_name_that_cannot_be_is_refused(root: Path) -> None:
