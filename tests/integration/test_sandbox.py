@@ -22,7 +22,7 @@ from evalq.engines.processes import wait_until
 from evalq.errors import Refused
 from evalq.grading.code import mark_code
 from evalq.grading.sandbox.availability import outlook, require_sandbox
-from evalq.grading.sandbox.escape_test import ESCAPES, laid_bait, processes_with, try_escape
+from evalq.grading.sandbox.escape_test import ESCAPES, lay_bait, processes_with, try_escape
 from evalq.grading.sandbox.program import FunctionCall, Program
 from evalq.grading.sandbox.running import run, system_interpreter
 
@@ -71,7 +71,7 @@ def test_the_doctor_finds_all_well(report: dict[str, Any]) -> None:
 def test_an_escape_that_does_succeed_is_seen(name: str) -> None:
     """Without namespaces these work: a check that could not fail would say nothing."""
     escape = next(escape for escape in ESCAPES if escape.name == name)
-    with laid_bait() as bait:
+    with lay_bait() as bait:
         finding = try_escape(escape, bait, partial(run, isolation="weak"))
         for pid in processes_with(bait.name):
             os.kill(pid, signal.SIGKILL)

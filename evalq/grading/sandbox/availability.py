@@ -1,4 +1,4 @@
-"""Whether the sandbox holds on this machine: found out by trying to get out, once per boot."""
+"""Whether the sandbox holds on this machine: tested by trying to escape, once per boot."""
 
 import contextlib
 import hashlib
@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ SandboxSetting = Literal["strong", "unsafe"]
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether code can be graded here, and what that rests on. None: not tried since the machine started."""
+    """Whether code can be graded here (None: not tried since boot), and why."""
 
     is_available: bool | None
     finding: str
@@ -33,31 +34,35 @@ class Availability:
 
 @dataclass(frozen=True)
 class EscapeTrial:
-    """What became of the escapes, by how many were tried at once; `trouble`: why none could be tried."""
+    """The results of the escapes by how many were tried at once, or in `trouble` why none could be tried."""
 
     rounds: Mapping[int, Sequence[EscapeResult]]
     trouble: str = ""
 
     @property
     def is_well(self) -> bool:
-        """All of them were tried, and all contained."""
+        """True when all escapes were tried and contained."""
         return not self.trouble and not self._escaped
 
     @property
     def finding(self) -> str:
         """The trial in one line."""
-        escaped = ", ".join(f"{one.escape.name} ({one.evidence})" for one in self._escaped)
-        return self.trouble or (f"not contained: {escaped}" if escaped else _HELD)
+        if self.trouble:
+            return self.trouble
+        if not self._escaped:
+            return _HELD
+        return "not contained: " + ", ".join(f"{one.escape.name} ({one.evidence})" for one in self._escaped)
 
     @property
     def _escaped(self) -> list[EscapeResult]:
-        return [one for findings in self.rounds.values() for one in findings if not one.contained]
+        results = chain.from_iterable(self.rounds.values())
+        return [one for one in results if not one.contained]
 
 
 def require_sandbox(setting: SandboxSetting, environ: Mapping[str, str]) -> Isolation:
-    """The isolation to run code with; Refused, with the remedy, where there is none.
+    """The isolation to run code with; raise Refused, with the remedy, where there is none.
 
-    `strong` never becomes weak by itself: that takes the setting and the variable, both.
+    `strong` never becomes weak by itself: that takes both the setting and the variable.
     """
     if setting == "unsafe":
         if environ.get(UNSAFE_VARIABLE) == "1":
@@ -73,19 +78,19 @@ def require_sandbox(setting: SandboxSetting, environ: Mapping[str, str]) -> Isol
 
 
 def outlook(environ: Mapping[str, str]) -> Availability:
-    """What is known without running anything inside."""
+    """What is known without running anything in the sandbox."""
     version = _version(environ)
     if version is None:
         return Availability(False, "bubblewrap is not installed")
     if version < OLDEST:
-        return Availability(False, _of(version, f"too old, {'.'.join(map(str, OLDEST))} is needed"))
-    if _is_trusted(_mark(environ)):
-        return Availability(True, _of(version, _HELD))
-    return Availability(None, _of(version, "not tried since this machine started"))
+        return Availability(False, _bubblewrap(version, f"too old, {'.'.join(map(str, OLDEST))} is needed"))
+    if _is_trusted(_mark_file(environ)):
+        return Availability(True, _bubblewrap(version, _HELD))
+    return Availability(None, _bubblewrap(version, "not tried since this machine started"))
 
 
 def availability(environ: Mapping[str, str]) -> Availability:
-    """As known from an earlier trial since boot, else by trying every escape now."""
+    """The result of an earlier trial since boot, or else of trying every escape now."""
     known = outlook(environ)
     if known.is_available is not None:
         return known
@@ -94,16 +99,17 @@ def availability(environ: Mapping[str, str]) -> Availability:
 
 
 def hold_trial(environ: Mapping[str, str], *, rounds: Sequence[int] = (1,)) -> EscapeTrial:
-    """Try ordinary code and every escape, in each round so many at once; remembered until the next boot."""
+    """Try ordinary code, then every escape `n` times at once for each n in `rounds`; remember success."""
     known = outlook(environ)
     if known.is_available is False:
         return EscapeTrial({}, known.finding)
     sandbox = partial(run, isolation="strong", environ=environ)
     trouble = check_ordinary_code(sandbox)
-    trial = EscapeTrial(
-        {} if trouble else {at_once: try_escapes(sandbox, at_once=at_once) for at_once in rounds}, trouble
-    )
-    _remember(_mark(environ), trial.is_well)
+    if trouble:
+        trial = EscapeTrial({}, trouble)
+    else:
+        trial = EscapeTrial({at_once: try_escapes(sandbox, at_once=at_once) for at_once in rounds})
+    _remember(_mark_file(environ), trial.is_well)
     return trial
 
 
@@ -112,12 +118,12 @@ def _version(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     return None if bwrap is None else bwrap_version(bwrap)
 
 
-def _of(version: tuple[int, ...], words: str) -> str:
+def _bubblewrap(version: tuple[int, ...], words: str) -> str:
     return f"bubblewrap {'.'.join(map(str, version)) or 'of an unknown version'}, {words}"
 
 
 def _remember(mark: Path, is_well: bool) -> None:
-    """Leave a mark where all is well, and none elsewhere; where none can be left, all is tried again."""
+    """Leave a mark if all is well; where none can be left, everything is tried again next time."""
     with contextlib.suppress(OSError):
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in mark.parent.glob("sandbox-*"):
@@ -126,18 +132,18 @@ def _remember(mark: Path, is_well: bool) -> None:
             os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _mark(environ: Mapping[str, str]) -> Path:
-    """The file that says it all held: its name stands for this boot, this place and this command line."""
+def _mark_file(environ: Mapping[str, str]) -> Path:
+    """The file that marks success; its name is a hash of this boot, these namespaces and the command line."""
     argv = sandbox_argv("strong", environ, interpreter(), filter_fd=0)
     filtered = (filter_program(platform.machine()) or b"").hex()
-    facts = json.dumps([_place(), os.geteuid(), _version(environ), argv, filtered])
+    facts = json.dumps([_boot_and_namespaces(), os.geteuid(), _version(environ), argv, filtered])
     cache = Path(environ.get("XDG_CACHE_HOME", ""))
     folder = cache if cache.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".cache"
     return folder / "evalq" / f"sandbox-{hashlib.sha256(facts.encode()).hexdigest()[:32]}"
 
 
-def _place() -> list[str]:
-    """This boot, and the namespaces we live in: a container shares the boot with its host."""
+def _boot_and_namespaces() -> list[str]:
+    """This boot, and our namespaces: a container shares the boot with its host."""
     found = []
     with contextlib.suppress(OSError):
         found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -146,7 +152,7 @@ def _place() -> list[str]:
 
 
 def _is_trusted(mark: Path) -> bool:
-    """True for a file that no one but us can have put there."""
+    """True for a file that only this user can have created."""
     try:
         states = [path.lstat() for path in (mark, mark.parent)]
     except OSError:

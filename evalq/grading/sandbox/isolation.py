@@ -1,9 +1,8 @@
-"""The command line of strong isolation: bubblewrap with everything unshared and next to nothing bound.
+"""The command line of strong isolation: bubblewrap with everything unshared, and a seccomp filter.
 
 The root is an empty, read-only tmpfs with the system's programs and libraries, four devices and a small
-/tmp.
-There is no /proc, no /etc, no home, no network, no environment. The command is process 1 of its namespace:
-nothing inside can kill it, and when it ends the kernel kills whatever it leaves behind.
+/tmp. There is no /proc, no /etc, no home, no network, no environment. The command is process 1 of its
+namespace: nothing inside can kill it, and when it ends the kernel kills whatever it leaves behind.
 """
 
 import re
@@ -25,13 +24,13 @@ _SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64")
 
 
 def find_bwrap(path: str | None) -> Path | None:
-    """The program on this PATH; None if it is not there."""
+    """bubblewrap on this PATH; None if it is not installed."""
     found = shutil.which("bwrap", path=path or "")
     return Path(found) if found else None
 
 
 def bwrap_version(bwrap: Path) -> tuple[int, ...]:
-    """The version it says it has; empty if it says none."""
+    """The version it reports; empty if it reports none."""
     try:
         done = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
@@ -40,25 +39,32 @@ def bwrap_version(bwrap: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in found.groups(default="0")) if found else ()
 
 
-def confined(
+def confine(
     bwrap: Path, command: Sequence[str], *, shown: Mapping[Path, Path], filter_fd: int | None = None
 ) -> list[str]:
-    """The command in a sandbox. `shown`: folders to read, by their path inside. `filter_fd`: the filter."""
+    """The command line that runs a command in the sandbox.
+
+    `shown` are the folders it may read, by their path inside; the seccomp filter comes from `filter_fd`.
+    """
+    binds: list[str] = []
+    for inside, outside in shown.items():
+        binds += ["--ro-bind", str(outside), str(inside)]
+    seccomp = [] if filter_fd is None else ["--seccomp", str(filter_fd)]
     return [
         str(bwrap),
         *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"),
         *("--hostname", "sandbox", "--clearenv", "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--as-pid-1"),
-        *_root(),
-        *(word for inside, outside in shown.items() for word in ("--ro-bind", str(outside), str(inside))),
+        *_root_options(),
+        *binds,
         *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108 - the sandbox's own
-        *(("--seccomp", str(filter_fd)) if filter_fd is not None else ()),
+        *seccomp,
         "--",
         *command,
     ]
 
 
-def _root() -> Iterator[str]:
+def _root_options() -> Iterator[str]:
     yield from ("--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
     for name in _SYSTEM_LINKS:
         path = Path("/", name)
@@ -73,8 +79,8 @@ def _root() -> Iterator[str]:
 
 
 # Numbers per architecture: x86_64, aarch64.
-_DENIED: dict[str, tuple[int, int]] = {
-    # The network namespace has no one to talk to; socketpair stays, asyncio needs it.
+DENIED_CALLS: dict[str, tuple[int, int]] = {
+    # The network namespace is empty anyway; socketpair stays allowed, asyncio needs it.
     "socket": (41, 198),
     # Another process's memory or files: those of the supervisor, above all.
     "ptrace": (101, 117),
@@ -82,7 +88,7 @@ _DENIED: dict[str, tuple[int, int]] = {
     "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
-    # The supervisor's share of the processor: it must come to its turn to end a call.
+    # The supervisor's share of the processor: it must get its turn to end a call.
     "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
@@ -114,7 +120,7 @@ _DENIED: dict[str, tuple[int, int]] = {
     "fsmount": (432, 432),
     "fspick": (433, 433),
     "mount_setattr": (442, 442),
-    # Large, and seldom needed by a function under test.
+    # Large attack surface, and seldom needed by a function under test.
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -149,17 +155,11 @@ class _Step:
 
 
 def filter_program(machine: str) -> bytes | None:
-    """The filter for `bwrap --seccomp`; None for a machine whose numbers are not known here."""
+    """The filter for `bwrap --seccomp`; None for a machine whose call numbers are unknown here."""
     if machine not in _ARCHITECTURES:
         return None
     column, architecture = _ARCHITECTURES[machine]
-    return _assembled(list(_steps(column, architecture)))
-
-
-def denied_calls(machine: str) -> dict[str, int]:
-    """The refused calls with their numbers on this machine."""
-    column = _ARCHITECTURES[machine][0]
-    return {name: numbers[column] for name, numbers in _DENIED.items()}
+    return _assemble(list(_steps(column, architecture)))
 
 
 def _steps(column: int, architecture: int) -> Iterator[_Step]:
@@ -171,13 +171,13 @@ def _steps(column: int, architecture: int) -> Iterator[_Step]:
     yield _Step(_IF_EQUAL, _CLONE3, if_true="missing")
     yield _Step(_IF_EQUAL, _CLONE[column], if_true="clone")
     yield _Step(_IF_EQUAL, _PRLIMIT[column], if_true="prlimit")
-    for numbers in _DENIED.values():
+    for numbers in DENIED_CALLS.values():
         yield _Step(_IF_EQUAL, numbers[column], if_true="refuse")
     yield _Step(_RETURN, _ALLOW)
     yield _Step(_LOAD, _FIRST_ARGUMENT, label="clone")
     yield _Step(_IF_ANY_BIT, _NEW_NAMESPACES, if_true="refuse")
     yield _Step(_RETURN, _ALLOW)
-    # One's own limits, as process 0, and no one else's: the supervisor could be left without descriptors.
+    # Only the caller's own limits, as process 0: the supervisor must keep its descriptors.
     yield _Step(_LOAD, _FIRST_ARGUMENT, label="prlimit")
     yield _Step(_IF_EQUAL, 0, if_false="refuse")
     yield _Step(_RETURN, _ALLOW)
@@ -186,13 +186,11 @@ def _steps(column: int, architecture: int) -> Iterator[_Step]:
     yield _Step(_RETURN, _KILL, label="kill")
 
 
-def _assembled(steps: list[_Step]) -> bytes:
+def _assemble(steps: list[_Step]) -> bytes:
     places = {step.label: place for place, step in enumerate(steps) if step.label}
-
-    def distance(place: int, label: str) -> int:
-        return places[label] - place - 1 if label else 0
-
-    return b"".join(
-        struct.pack("=HBBI", step.code, distance(at, step.if_true), distance(at, step.if_false), step.operand)
-        for at, step in enumerate(steps)
-    )
+    program = b""
+    for place, step in enumerate(steps):
+        if_true = places[step.if_true] - place - 1 if step.if_true else 0
+        if_false = places[step.if_false] - place - 1 if step.if_false else 0
+        program += struct.pack("=HBBI", step.code, if_true, if_false, step.operand)
+    return program

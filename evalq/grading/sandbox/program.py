@@ -1,14 +1,23 @@
-"""A program to be run in the sandbox: its calls, its limits, and what came of each call."""
+"""A program for the sandbox: its calls and limits, the messages to and from the runner, and the results."""
 
 import binascii
 import json
 import math
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from evalq.errors import Refused, UngradableAnswer
+
+NONCE_CHARS = 32
+MAX_VALUES_BYTES = 8_000_000
+"""All values of one program together, in base64."""
+
+MAX_REPLY_BYTES = 2 * MAX_VALUES_BYTES
+_MB, _KB = 2**20, 2**10
+
+UNSAFE_VARIABLE = "EVALQ_ALLOW_UNSAFE_CODE"
 
 Isolation = Literal["strong", "weak"]
 """strong: namespaces of its own for everything · weak: a process with limits, by explicit setting only."""
@@ -27,7 +36,7 @@ End = Literal[
 
 returned: a value came back · raised: the function did · unloadable: the code does not compile, fails at its
 top level or lacks the function · unreadable: the value is not one that JSON has, or is too large ·
-timed_out · out_of_memory · too_much_output: on stdout and stderr · died: the process ended without a word.
+timed_out · out_of_memory · too_much_output: on stdout and stderr · died: the process ended without a reply.
 """
 
 
@@ -53,7 +62,7 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class Program:
-    """Code that defines `function`, and the calls to make; each starts from the code anew."""
+    """Code that defines `function`, and the calls to make; each call loads the code again."""
 
     source: str
     function: str
@@ -64,7 +73,7 @@ class Program:
 
 @dataclass(frozen=True)
 class CallResult:
-    """What came of one call. `output` is the head of what it wrote on stdout and stderr, taken together.
+    """The result of one call. `output` is the beginning of what it wrote to stdout and stderr together.
 
     `raised` has the exception's type and its bases, nearest first, when the end is raised, out_of_memory or
     unloadable.
@@ -88,18 +97,10 @@ class ProgramRun:
     wall_ms: int = 0
 
 
-NONCE_CHARS = 32
-MAX_VALUES_BYTES = 8_000_000
-"""All values of one program together, in base64."""
-
-MAX_REPLY_BYTES = 2 * MAX_VALUES_BYTES
-_MB, _KB = 2**20, 2**10
-
-
 def request_bytes(program: Program, *, isolation: Isolation, processes: int, is_filtered: bool) -> bytes:
-    """The program as the runner inside reads it.
+    """The program as a message to the runner inside.
 
-    `processes` is the limit that counts where it runs; `is_filtered`: system calls are, ptrace among them.
+    `processes` is the limit that applies where it runs; `is_filtered` means that a seccomp filter is active.
     """
     limits = program.limits
     request = {
@@ -126,7 +127,7 @@ def request_bytes(program: Program, *, isolation: Isolation, processes: int, is_
 
 
 def read_ready(reply: bytes) -> tuple[str, bytes] | None:
-    """The version of the Python inside, and what follows; None if it never came so far as to say it."""
+    """The version of the Python inside, and the rest of the reply; None if it never started."""
     head, found, rest = reply.partition(b"\n")
     if not found or not head.startswith(b"ready "):
         return None
@@ -134,13 +135,13 @@ def read_ready(reply: bytes) -> tuple[str, bytes] | None:
 
 
 def read_results(body: bytes, nonce: str, program: Program) -> tuple[CallResult, ...]:
-    """One result per call; UngradableAnswer for anything but the runner's own words."""
+    """One result per call; raise UngradableAnswer for anything that the runner did not write."""
     head, _, text = body.partition(b"\n")
     if head != nonce.encode():
         raise UngradableAnswer("the sandbox ended without a result")
     try:
         seen = json.loads(text)
-        results = tuple(_result(one, program) for one in seen)
+        results = tuple(_read_result(one, program) for one in seen)
     except (ValueError, TypeError, KeyError, RecursionError) as exc:
         raise UngradableAnswer("the sandbox's result is not in the agreed form") from exc
     if len(results) != len(program.calls):
@@ -148,39 +149,37 @@ def read_results(body: bytes, nonce: str, program: Program) -> tuple[CallResult,
     return results
 
 
-def _result(seen: dict[str, Any], program: Program) -> CallResult:
+def _read_result(seen: dict[str, Any], program: Program) -> CallResult:
     output = binascii.a2b_base64(seen["output"]).decode("utf-8", "replace")
-    found = _stopped(seen, program) or _said(binascii.a2b_base64(seen["said"])) or _dead(seen["status"])
-    return CallResult(
-        found.end, found.value, found.raised, found.message, output=output, wall_ms=int(seen["ms"])
-    )
+    if seen["stopped"]:
+        found = _stopped_result(seen["stopped"], program)
+    else:
+        found = _read_reply(binascii.a2b_base64(seen["said"])) or _died_result(seen["status"])
+    return replace(found, output=output, wall_ms=int(seen["ms"]))
 
 
-def _stopped(seen: dict[str, Any], program: Program) -> CallResult | None:
-    """The call as the runner ended it, if it had to."""
+def _stopped_result(reason: str, program: Program) -> CallResult:
+    """The result of a call that the runner had to stop."""
     limits = program.limits
     reasons: dict[str, tuple[End, str]] = {
         "late": ("timed_out", f"no result within {program.timeout_per_case_s:g} s"),
         "output": ("too_much_output", f"more than {limits.output_kb} KB of output"),
         "value": ("unreadable", f"the value is larger than {limits.value_kb} KB"),
     }
-    return (
-        CallResult(reasons[seen["stopped"]][0], message=reasons[seen["stopped"]][1])
-        if seen["stopped"]
-        else None
-    )
+    end, message = reasons[reason]
+    return CallResult(end, message=message)
 
 
-def _said(document: bytes) -> CallResult | None:
-    """What the process of the call said before it ended; None for nothing, or for what has no such form."""
+def _read_reply(document: bytes) -> CallResult | None:
+    """The reply of the call's process; None for an empty or malformed one."""
     try:
-        ((kind, content),) = json.loads(document).items()
-        return _understood(kind, content)
+        [(kind, content)] = json.loads(document).items()
+        return _result_of(kind, content)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
-def _understood(kind: str, content: Any) -> CallResult | None:
+def _result_of(kind: str, content: Any) -> CallResult | None:
     if kind == "value":
         return CallResult("returned", content)
     ends: dict[str, End] = {"raised": "raised", "unloadable": "unloadable", "unreadable": "unreadable"}
@@ -190,8 +189,8 @@ def _understood(kind: str, content: Any) -> CallResult | None:
     return CallResult(end, raised=names, message=f"{content['message']}{where}")
 
 
-def _dead(status: int) -> CallResult:
-    """The process ended without a word: by itself, or by a signal."""
+def _died_result(status: int) -> CallResult:
+    """The result of a process that ended without a reply, by itself or by a signal."""
     if status >= 0:
         return CallResult("died", message=f"the process ended itself with exit code {status}")
     try:
@@ -201,11 +200,8 @@ def _dead(status: int) -> CallResult:
     return CallResult("died", message=f"the process was ended by {name}")
 
 
-UNSAFE_VARIABLE = "EVALQ_ALLOW_UNSAFE_CODE"
-
-
 def unavailable(reason: str) -> Refused:
-    """No sandbox here, and nothing weaker by itself."""
+    """The refusal to run code without a sandbox, with the remedies."""
     return Refused(
         f"SANDBOX_UNAVAILABLE: {reason}; install bubblewrap 0.8 or newer (`apt-get install bubblewrap`) and "
         "try `evalq doctor --sandbox`, or set `sandbox: unsafe` in evalq.yaml together with "

@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from evalq.grading.sandbox.isolation import bwrap_version, confined, find_bwrap
+from evalq.grading.sandbox.isolation import bwrap_version, confine, find_bwrap
 
-ARGV = confined(Path("/usr/bin/bwrap"), ["python", "-c", "…"], shown={Path("/in"): Path("/out")}, filter_fd=7)
+ARGV = confine(Path("/usr/bin/bwrap"), ["python", "-c", "…"], shown={Path("/in"): Path("/out")}, filter_fd=7)
 
 
 def test_everything_is_unshared_and_nothing_of_the_environment_goes_in() -> None:
@@ -30,7 +30,7 @@ def test_the_command_comes_last_with_its_folder_and_filter_shown() -> None:
 
 
 def test_without_a_filter_none_is_named() -> None:
-    assert "--seccomp" not in confined(Path("bwrap"), ["x"], shown={})
+    assert "--seccomp" not in confine(Path("bwrap"), ["x"], shown={})
 
 
 def test_it_is_looked_for_on_the_given_path_only(tmp_path: Path) -> None:
