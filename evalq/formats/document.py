@@ -52,6 +52,11 @@ def number_text(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, and anything else as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
 def root_node(located: Located) -> "Node":
     """Return the whole document."""
     return Node(located, (), located.value)
@@ -170,6 +175,11 @@ class Node:
         """Return the same value as a whole number of at least 1."""
         found = self.get(*names)
         return found.count() if found else None
+
+    def get_share(self, *names: str) -> float | None:
+        """Return the same value as a number from 0 to 1."""
+        found = self.get(*names)
+        return found.share() if found else None
 
     def get_flag(self, *names: str) -> bool | None:
         """Return the same value as true or false."""

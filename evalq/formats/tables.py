@@ -14,7 +14,7 @@ from evalq.definitions.located import load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError, Problem
 from evalq.formats.build import build_grader, set_name, short_id, task_name, with_unique_ids
-from evalq.formats.document import text_of
+from evalq.formats.document import as_list, text_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.sniff import sniff
 
@@ -194,7 +194,7 @@ def _read_answers(row: _TableRow, table: _Table, messages: Sequence[Mapping[str,
     if table.answer == "messages":
         value = messages[-1]["content"] if messages and messages[-1]["role"] == "assistant" else None
     answers: list[str] = []
-    for one in value if isinstance(value, list) else [value]:
+    for one in as_list(value):
         if one is not None:
             text = text_of(one).strip()
             solution = _SOLUTION.fullmatch(text)

@@ -5,7 +5,7 @@ from typing import Any
 
 from evalq.errors import InputError, Problem
 from evalq.formats.agentv.eval_yaml import TRIGGER, Assertion, read_trigger
-from evalq.formats.document import text_of
+from evalq.formats.document import as_list, text_of
 
 Describe = Callable[[Assertion], list[str]]
 
@@ -73,9 +73,8 @@ def _describe_value(template: str) -> Describe:
 
 def _describe_values(template: str) -> Describe:
     def describe(assertion: Assertion) -> list[str]:
-        value = assertion.require_value()
-        values = value if isinstance(value, list) else [value]
-        return [template.format(", ".join(f"'{text_of(one)}'" for one in values))]
+        values = [f"'{text_of(value)}'" for value in as_list(assertion.require_value())]
+        return [template.format(", ".join(values))]
 
     return describe
 
@@ -106,7 +105,7 @@ def _describe_regex(assertion: Assertion) -> list[str]:
 
 def _describe_rubrics(assertion: Assertion) -> list[str]:
     criteria = assertion.fields.get("criteria") or assertion.fields.get("rubrics")
-    return _describe_items(criteria if isinstance(criteria, list) else [criteria])
+    return _describe_items(as_list(criteria))
 
 
 def _describe_items(rubrics: Iterable[Any]) -> list[str]:
@@ -176,7 +175,7 @@ def _describe_code_grader(assertion: Assertion) -> list[str]:
 
 
 def _join_command(command: Any) -> str:
-    return " ".join(text_of(part) for part in command) if isinstance(command, list) else text_of(command)
+    return " ".join(text_of(part) for part in as_list(command))
 
 
 def _describe_tool_trajectory(assertion: Assertion) -> list[str]:

@@ -10,7 +10,7 @@ from evalq.definitions.json_queries import value_at
 from evalq.definitions.loaded import TriggerMode
 from evalq.formats.agentv.eval_yaml import Assertion, read_trigger
 from evalq.formats.build import as_name, build_grader
-from evalq.formats.document import text_of
+from evalq.formats.document import as_list, text_of
 from evalq.formats.javascript_regex import to_python
 from evalq.formats.paths import Attachments
 from evalq.formats.problems import ImportWarnings
@@ -120,9 +120,7 @@ def _build_text(kind: str) -> BuildGraders:
 def _build_texts(kind: str) -> BuildGraders:
     def build(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
         del context
-        value = assertion.require_value()
-        values = value if isinstance(value, list) else [value]
-        texts = [_require_text(one) for one in values]
+        texts = [_require_text(value) for value in as_list(assertion.require_value())]
         return [GraderFields({"type": kind, "values": texts})]
 
     return build

@@ -18,7 +18,7 @@ from evalq.formats.agentv.checks import (
 )
 from evalq.formats.agentv.eval_yaml import Assertion
 from evalq.formats.build import as_name, plain_rubric
-from evalq.formats.document import text_of
+from evalq.formats.document import as_list, text_of
 from evalq.formats.paths import Place
 
 MAX_CRITERIA = 30
@@ -248,7 +248,7 @@ class _RubricItem:
 def _build_rubrics(assertion: Assertion, context: AssertionContext) -> list[GraderFields]:
     del context
     written = assertion.fields.get("criteria") or assertion.fields.get("rubrics")
-    return _build_items(written if isinstance(written, list) else [written], assertion)
+    return _build_items(as_list(written), assertion)
 
 
 def _build_items(written: Iterable[Any], assertion: Assertion) -> list[GraderFields]:

@@ -137,7 +137,9 @@ def read_execution(owner: Node) -> Execution:
     block = owner.get("execution") or Node(owner.located, owner.loc, {})
     fields = block.mapping()
     targets = block.get_items("targets") or owner.get_items("targets")
-    threshold = block.get("threshold") or owner.get("threshold")
+    threshold = block.get_share("threshold")
+    if threshold is None:
+        threshold = owner.get_share("threshold")
     return Execution(
         target=_read_target(block) or _read_target(owner),
         targets=tuple(item.value for item in targets),
@@ -147,7 +149,7 @@ def read_execution(owner: Node) -> Execution:
         trials=_read_trials(block) or _read_trials(owner),
         budget_usd=block.get_number("budget_usd", "budgetUsd"),
         fail_on_error=block.get_flag("fail_on_error", "failOnError"),
-        threshold=threshold.share() if threshold else None,
+        threshold=threshold,
         fields=fields,
     )
 

@@ -296,7 +296,9 @@ def _read_combinations(
 
 
 def _read_test(node: Node, defaults: Node | None, variables: Mapping[str, Any]) -> PromptfooTest:
-    threshold = node.get("threshold") or (defaults.get("threshold") if defaults else None)
+    threshold = node.get_share("threshold")
+    if threshold is None and defaults is not None:
+        threshold = defaults.get_share("threshold")
     description = node.get_value("description")
     checks: list[Node] = []
     for owner in (node, defaults):
@@ -306,7 +308,7 @@ def _read_test(node: Node, defaults: Node | None, variables: Mapping[str, Any]) 
         description=description if isinstance(description, str) else "",
         variables=variables,
         checks=tuple(checks),
-        threshold=threshold.share() if threshold else None,
+        threshold=threshold,
         metadata=node.get_mapping("metadata"),
     )
 
