@@ -85,7 +85,7 @@ def _is_import(frame: FrameType | None) -> bool:
 
 def walk_of_a_job() -> Walk:
     """Run a bake-off of one job in this process: command, worker and table, on real engines."""
-    from evalq.engines import attach
+    from evalq.engines.embedded import attach
     from evalq.engines.simulator.process import running_simulator
 
     walk = Walk()

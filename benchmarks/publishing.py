@@ -15,8 +15,8 @@ from evalq.bakeoff.plan import make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
-from evalq.engines import attach
 from evalq.engines.broker import Broker, make_app
+from evalq.engines.embedded import attach
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database, apply_schema
 

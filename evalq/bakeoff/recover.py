@@ -4,7 +4,8 @@ import logging
 
 from evalq.bakeoff.conclude import conclude, conclude_paused
 from evalq.bakeoff.publish import pump_all
-from evalq.engines.broker import Broker, job_queue
+from evalq.engines.broker import Broker
+from evalq.engines.fleet import job_queue
 from evalq.store import bakeoffs, jobs
 from evalq.store.database import Database
 

@@ -64,17 +64,17 @@ class Context:
         """Open the database and the broker; with `fleet`, start workers for embedded ones."""
         from evalq.engines.session import open_session
 
-        return open_session(self.settings, fleet=fleet, cwd=self.cwd)
+        return open_session(self.settings, fleet=fleet, cwd=self.cwd, environ=self.environ)
 
     def open_database(self) -> "AbstractContextManager[Database]":
         """Open the database alone, whatever the version of its schema."""
         from evalq.engines.session import open_database
 
-        return open_database(self.settings, cwd=self.cwd)
+        return open_database(self.settings, cwd=self.cwd, environ=self.environ)
 
     def has_running_fleet(self) -> bool:
         """Whether workers run without this command: of the fleet that is set, or of `evalq up`."""
-        from evalq.engines import describe
+        from evalq.engines.embedded import describe
 
         if self.settings.database_url and self.settings.broker_url:
             return True

@@ -147,8 +147,7 @@ def schema_show() -> int:
 @pass_context
 def up(context: Context) -> int:
     """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
-    from evalq.engines import attach
-    from evalq.engines.broker import QUEUES
+    from evalq.engines.embedded import attach
     from evalq.engines.supervisor import ensure_supervisor, wait_for_fleet
     from evalq.store.database import Database, apply_schema
 
@@ -157,9 +156,7 @@ def up(context: Context) -> int:
         db = Database(engines.database_url)
         apply_schema(db)
         db.close()
-        ensure_supervisor(
-            folder, processes=fleet.processes, slots=fleet.slots, queues=QUEUES, env=context.environ
-        )
+        ensure_supervisor(folder, processes=fleet.processes, slots=fleet.slots, env=context.environ)
         wait_for_fleet(folder)
     click.echo(f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots} slots")
     suggest("evalq bake-off … --detach", "evalq doctor", "evalq down")
@@ -171,7 +168,7 @@ def up(context: Context) -> int:
 @pass_context
 def down(context: Context, force: bool) -> int:
     """Stop what `up` started; calls in flight come home first."""
-    from evalq.engines import stop_engines
+    from evalq.engines.embedded import stop_engines
     from evalq.engines.supervisor import stop_supervisor
 
     stopped_fleet = stop_supervisor(context.data_dir)
@@ -193,7 +190,7 @@ def worker(
     context: Context, slots: int | None, queues: str | None, sandbox: bool, events: bool, loglevel: str
 ) -> None:
     """Run a worker against EVALQ_DATABASE_URL and EVALQ_BROKER_URL."""
-    from evalq.engines.broker import QUEUES
+    from evalq.engines.fleet import QUEUES
     from evalq.engines.supervisor import SANDBOX_SLOTS
     from evalq.keys import without_keys
     from evalq.records import SANDBOX_QUEUE

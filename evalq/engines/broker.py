@@ -1,5 +1,6 @@
-"""The Celery side of evalq: one application factory, and publishing jobs as members of real chords."""
+"""The broker: the Celery application that producer and workers share, and publishing jobs in chords."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,33 +12,25 @@ from celery import Celery
 from kombu.entity import Exchange, Queue
 from kombu.transport import redis as redis_transport
 
-from evalq.calling.providers import PROVIDERS
+from evalq.engines.fleet import QUEUES, job_queue
 from evalq.errors import Unreachable
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store.jobs import QueuedJob
 
-CALL_QUEUES = tuple(f"calls.{provider}" for provider in PROVIDERS)
-QUEUES = (*CALL_QUEUES, CONTROL_QUEUE)
-"""Of a worker with keys; the sandbox queue is for workers without."""
-
-
-def job_queue(stage: str, provider: str) -> str:
-    """The queue of a job: that of its judge's provider, or the sandbox's when there is code to run."""
-    return SANDBOX_QUEUE if stage == "sandbox" else f"calls.{provider}"
-
-
 # Longer than any job with its waits: a worker's death is noticed by its lease, long before this.
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 _CHORD_EXPIRES_S = 14 * 24 * 3600
-_LEAN = "evalq.engines.broker:LeanTransport"
+_CELERY_SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
+_LEAN_TRANSPORT = "evalq.engines.broker:LeanTransport"
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
 
 
 def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
-    """A Celery application with the settings producer and workers must share."""
-    app = Celery("evalq", broker=broker_url, backend=broker_url, set_as_current=False)
+    """A Celery application with the settings that producer and workers must share."""
+    url = celery_url(broker_url)
+    app = Celery("evalq", broker=url, backend=url, set_as_current=False)
     app.conf.update(
-        broker_transport=_LEAN if is_lean and broker_url.startswith("redis://") else None,
+        broker_transport=_LEAN_TRANSPORT if is_lean and url.startswith("redis://") else None,
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
@@ -74,6 +67,16 @@ def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
     return app
 
 
+def celery_url(broker_url: str) -> str:
+    """The broker's URL with a scheme that Celery knows; Valkey speaks the protocol of Redis."""
+    scheme, separator, rest = broker_url.partition("://")
+    if scheme == "unix":
+        path, _, query = rest.partition("?")
+        query = re.sub(r"\bdb=", "virtual_host=", query)
+        return f"redis+socket://{path}?{query}" if query else f"redis+socket://{path}"
+    return _CELERY_SCHEMES.get(scheme, scheme) + separator + rest
+
+
 class Broker:
     """Publishes jobs and control messages."""
 
@@ -104,13 +107,14 @@ class Broker:
             return self._scripts[text](keys=keys, args=args)
 
     def gates(self) -> dict[str, dict[str, str]]:
-        """What the limiter knows of each gate."""
+        """The limiter's state of each gate."""
         client = self._app.backend.client
+        found = {}
         with _reachable():
-            names = sorted(
-                key.decode() for key in client.scan_iter(match="evalq:gate:*", count=1000, _type="HASH")
-            )
-            return {name.removeprefix("evalq:gate:"): _text(client.hgetall(name)) for name in names}
+            keys = client.scan_iter(match="evalq:gate:*", count=1000, _type="HASH")
+            for name in sorted(key.decode() for key in keys):
+                found[name.removeprefix("evalq:gate:")] = _decode_fields(client.hgetall(name))
+        return found
 
     def waiting_at(self, gate: str) -> tuple[int, int]:
         """How many calls are in flight at a gate, and how many callers wait."""
@@ -122,12 +126,12 @@ class Broker:
             return int(calls), int(waiting)
 
     def send(self, name: str, *args: object) -> None:
-        """Ask a control worker for something."""
+        """Send a job to the control workers."""
         with _reachable():
             self._app.send_task(name, args=args, queue=CONTROL_QUEUE, ignore_result=True)
 
     def open_chord(self, uid: UUID, run_id: int, size: int) -> None:
-        """Tell the backend how many jobs a run has, before any of them is published."""
+        """Set the size of a run's chord, before any of its jobs is published."""
         with _reachable():
             self._app.backend.set_chord_size(str(chord_id(uid, run_id)), size)
 
@@ -142,7 +146,7 @@ class Broker:
                 templates[kind].publish(producer, job)
 
 
-def _text(fields: dict[bytes, bytes]) -> dict[str, str]:
+def _decode_fields(fields: dict[bytes, bytes]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in fields.items()}
 
 
@@ -189,7 +193,7 @@ def chord_id(uid: UUID, run_id: int) -> UUID:
 
 @contextmanager
 def _reachable() -> Iterator[None]:
-    """Say plainly that the broker is away."""
+    """Raise Unreachable when the broker is away."""
     try:
         yield
     except (
@@ -203,13 +207,13 @@ def _reachable() -> Iterator[None]:
 
 
 class LeanChannel(redis_transport.Channel):
-    """Building a client costs more than the command it sends, and a message needs three of them."""
+    """Keeps its client: building one costs more than the command it sends, and a message needs three."""
 
     _kept: tuple[Any, Any] = (None, None)
 
     @contextmanager
     def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
-        """A client of the channel's pool; a new one only when the pool is, after a reconnect."""
+        """The client of the channel's pool, rebuilt only when a reconnect replaced the pool."""
         if client is None:
             pool, client = self._kept
             if pool is not self.pool:
@@ -219,6 +223,6 @@ class LeanChannel(redis_transport.Channel):
 
 
 class LeanTransport(redis_transport.Transport):
-    """The transport of those channels."""
+    """Celery's Redis transport with those channels."""
 
     Channel = LeanChannel

@@ -1,4 +1,4 @@
-"""A server that outlives the command that started it: spawn it, find it again, wait for it, end it."""
+"""A server that outlives the command that started it: start it, find it again, wait for it, stop it."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from evalq.engines.processes import identify, is_held, log_tail, send, take
+from evalq.engines.processes import identify, is_locked, read_log_tail, send_signal, take_lock
 from evalq.engines.run_as import Account
 from evalq.errors import Unreachable
 
@@ -25,11 +25,11 @@ Argv = Sequence[str | Path]
 _children: dict[Path, subprocess.Popen[bytes]] = {}
 
 
-class GoneError(Exception):
-    """The server ended while it was waited for."""
+class ServerEnded(Exception):
+    """The server ended before it was ready."""
 
 
-class CancelledError(Exception):
+class StartCancelled(Exception):
     """The command was interrupted while the server was starting."""
 
 
@@ -37,9 +37,8 @@ class CancelledError(Exception):
 class Daemon:
     """One server of a data folder.
 
-    The server inherits a lock on `alive`. The kernel lets go of it when the last of the server's processes
-    is gone, so "is it running?" has one answer that no stale pid file, reused pid, orphaned backend or other
-    container's pid namespace can falsify.
+    The server inherits a lock on `alive`, which the kernel releases when the last of the server's processes
+    ends. So no stale pid file, reused pid, orphaned backend or other pid namespace can fake a running server.
     """
 
     title: str
@@ -53,7 +52,7 @@ class Daemon:
         """Whether any process of the server is left."""
         if child := _children.get(self.alive):
             child.poll()
-        return is_held(self.alive)
+        return is_locked(self.alive)
 
     def spawn(
         self,
@@ -66,7 +65,7 @@ class Daemon:
         """Start the server in a session of its own, where the terminal's Ctrl-C does not reach it."""
         with self.proof_of_life() as proof:
             self._reap()
-            # Nothing of this server lives, so whatever pid its file names belongs to somebody else by now.
+            # Nothing of this server lives, so the pid in its file belongs to another process by now.
             self.pid_file.unlink(missing_ok=True)
             child = self.run(argv, cwd=cwd, account=account, pass_fds=(proof, *pass_fds))
             _children[self.alive] = child
@@ -74,7 +73,7 @@ class Daemon:
     @contextlib.contextmanager
     def proof_of_life(self) -> Iterator[int]:
         """The lock on `alive`, for a process to inherit."""
-        proof = take(self.alive, wait_s=10)
+        proof = take_lock(self.alive, wait_s=10)
         if proof is None:
             raise self.failure(
                 "does not start: processes of an earlier start remain, perhaps in another container"
@@ -92,7 +91,7 @@ class Daemon:
         account: Account | None = None,
         pass_fds: tuple[int, ...] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start one of the server's programs, its output in the log; the log before it is kept once."""
+        """Start one of the server's programs, its output in the log; the log before it is kept."""
         if self.log.exists():
             self.log.replace(self.log.with_suffix(".log.1"))
         try:
@@ -100,7 +99,7 @@ class Daemon:
                 return subprocess.Popen(
                     [str(part) for part in argv],
                     cwd=cwd,
-                    env=_environment(),
+                    env=_server_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -114,38 +113,38 @@ class Daemon:
             raise self.failure(f"cannot be started: {exc}") from exc
 
     def pid(self) -> int | None:
-        """The server's main process; None while it has not written its pid file, or once it is gone."""
+        """The server's main process; None before it has written its pid file and after it has ended."""
         child = _children.get(self.alive)
         if child and child.poll() is None:
             return child.pid
         with contextlib.suppress(OSError, ValueError, IndexError):
             found = identify(int(self.pid_file.read_text().split()[0]))
-            if found and found.name in self.programs and is_held(self.alive):
+            if found and found.name in self.programs and is_locked(self.alive):
                 return found.pid
         return None
 
     def wait_for(
         self, probe: Callable[[], _Answer | None], *, cancelled: threading.Event, timeout_s: float
     ) -> _Answer:
-        """The first answer of `probe`; GoneError when the server ends before it gives one."""
+        """The first answer of `probe`; ServerEnded when the server ends before it gives one."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if not self.is_alive():
-                raise GoneError
+                raise ServerEnded
             if (answer := probe()) is not None:
                 return answer
             if cancelled.wait(_POLL_S):
-                raise CancelledError
+                raise StartCancelled
         raise self.failure(f"did not answer within {timeout_s:.0f} s")
 
     def stop(self, *steps: tuple[signal.Signals, float]) -> None:
-        """Ask the server to end, each signal with its time in seconds to take effect."""
+        """Stop the server by these signals in turn, each with its seconds to take effect."""
         if not any(self._ends_after(signum, patience_s) for signum, patience_s in steps):
             raise self.failure("does not stop")
         self._reap()
 
     def _reap(self) -> None:
-        """The lock is free a moment before the process can be waited for."""
+        """Wait for our child process: its lock is free a moment before it can be waited for."""
         if child := _children.pop(self.alive, None):
             child.wait(timeout=10)
 
@@ -155,7 +154,7 @@ class Daemon:
         while self.is_alive():
             pid = None if asked else self.pid()
             if pid is not None:
-                send(pid, signum)
+                send_signal(pid, signum)
                 asked = True
             if time.monotonic() >= deadline:
                 return False
@@ -163,21 +162,23 @@ class Daemon:
         return True
 
     def failure(self, what: str) -> Unreachable:
-        """An error that shows the end of the log and says which URL serves instead."""
-        return Unreachable(f"the embedded {self.title} {what}; {self.remedy}{self._evidence()}")
+        """An error that shows the end of the log and which URL to set instead."""
+        return Unreachable(f"the embedded {self.title} {what}; {self.remedy}{self._quote_log()}")
 
-    def _evidence(self) -> str:
-        tail = log_tail(self.log)
+    def _quote_log(self) -> str:
+        tail = read_log_tail(self.log)
         return f"\n{self.log} ends with:{tail}" if tail else ""
 
 
-def _environment() -> dict[str, str]:
-    """What a server needs of our environment; API keys stay out of its /proc/PID/environ."""
+def _server_environment() -> dict[str, str]:
+    """The part of our environment that a server needs; API keys stay out of its /proc/PID/environ."""
     names = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
     return {name: os.environ[name] for name in names if name in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
 
 
-def on_path(*programs: str) -> Path | None:
-    """The first of these programs that the PATH knows."""
-    found = (shutil.which(program) for program in programs)
-    return next((Path(path) for path in found if path), None)
+def find_on_path(*programs: str) -> Path | None:
+    """The first of these programs on the PATH."""
+    for program in programs:
+        if path := shutil.which(program):
+            return Path(path)
+    return None

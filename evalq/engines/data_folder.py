@@ -1,4 +1,4 @@
-"""A data folder: what lies where in it, who uses it, and what it remembers of its servers."""
+"""The data folder of a project: where its engines keep their files, who uses them, which servers run."""
 
 import contextlib
 import json
@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from evalq.engines.processes import exclusively, identify, live_leases, stale_leases
+from evalq.engines.processes import hold_lock, identify, live_leases, stale_leases
 from evalq.errors import InputError, Problem
 
-_LOCK_PATIENCE_S = 180  # longer than any start or stop that another command may be in
+_LOCK_PATIENCE_S = 180  # longer than another command may take to start or stop
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that answered, and the process it was."""
+    """A server that has answered, and its process."""
 
     name: str
     pid: int
@@ -25,26 +25,26 @@ class RunningServer:
 
 
 @dataclass(frozen=True)
-class Record:
-    """What `engines.json` holds."""
+class EnginesRecord:
+    """The content of `engines.json`."""
 
     kept: bool = False
     servers: dict[str, RunningServer] = field(default_factory=dict)
 
-    def no_longer_kept(self) -> "Record":
-        """The same servers, to be stopped by the last command that uses them."""
+    def no_longer_kept(self) -> "EnginesRecord":
+        """The same servers, which the last command to use them will stop."""
         return replace(self, kept=False)
 
 
 @dataclass(frozen=True)
-class Folder:
+class DataFolder:
     """Where one project's engines live."""
 
     path: Path
 
     @classmethod
     def of(cls, data_dir: Path) -> Self:
-        """The folder by its one true name, however the command was told of it."""
+        """The folder by its absolute path without links, however it was given."""
         return cls(data_dir.expanduser().resolve())
 
     @property
@@ -64,11 +64,11 @@ class Folder:
 
     @property
     def sandbox_request(self) -> Path:
-        """There when somebody has code to run: the supervisor starts a worker for it then, not before."""
+        """A file that asks the supervisor for a sandbox worker, which it starts only then."""
         return self.path / "sandbox.wanted"
 
     def supervisor_pid(self) -> int:
-        """The supervisor's process; 0 when what is written there is missing or an earlier one's."""
+        """The supervisor's process; 0 if the file is missing or names a process that has ended."""
         try:
             pid = int(self.supervisor_lock.read_text())
         except (OSError, ValueError):
@@ -80,32 +80,33 @@ class Folder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for part in (self.users, self.logs):
             part.mkdir(mode=0o700, exist_ok=True)
-        if not (ignored := self.path / ".gitignore").exists():
-            ignored.write_text("*\n")
+        ignore_file = self.path / ".gitignore"
+        if not ignore_file.exists():
+            ignore_file.write_text("*\n")
 
     def locked(self) -> contextlib.AbstractContextManager[None]:
-        """Starting and stopping happen one command at a time."""
-        return exclusively(self.path / "engines.lock", wait_s=_LOCK_PATIENCE_S)
+        """Let one command at a time start or stop engines."""
+        return hold_lock(self.path / "engines.lock", wait_s=_LOCK_PATIENCE_S)
 
-    def read(self) -> Record:
-        """The record; an empty one when there is none, or none that can be read."""
+    def read(self) -> EnginesRecord:
+        """The record; an empty one if the file is missing or unreadable."""
         try:
             raw = json.loads((self.path / "engines.json").read_text())
-            return Record(
+            return EnginesRecord(
                 raw["kept"], {name: RunningServer(**server) for name, server in raw["servers"].items()}
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Record()
+            return EnginesRecord()
 
-    def write(self, record: Record) -> None:
-        """Replace the record in one step; it holds the broker's password, so it is the owner's alone."""
+    def write(self, record: EnginesRecord) -> None:
+        """Replace the record in one step; it holds the broker's password, so only the owner may read it."""
         draft = self.path / "engines.json.new"
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(asdict(record), indent=1) + "\n")
         draft.replace(self.path / "engines.json")
 
     def forget(self) -> None:
-        """Remove the record: nothing runs."""
+        """Remove the record, since nothing runs."""
         (self.path / "engines.json").unlink(missing_ok=True)
 
     def attached(self) -> list[int]:
@@ -113,19 +114,20 @@ class Folder:
         return [int(lease.name.partition("-")[0]) for lease in live_leases(self.users)]
 
     def drop_stale_leases(self) -> None:
-        """Remove the leases of commands that died; they hold nothing any more."""
+        """Remove the leases of commands that died."""
         for _ in stale_leases(self.users):
             pass
 
 
 @contextlib.contextmanager
-def usable(data_dir: Path) -> Iterator[Folder]:
-    """The folder; when the file system refuses what we need of it, an error the user can mend."""
-    folder = Folder.of(data_dir)
+def open_data_folder(data_dir: Path) -> Iterator[DataFolder]:
+    """The folder; an error of the file system inside the block becomes an InputError with a remedy."""
+    folder = DataFolder.of(data_dir)
     remedy = "run evalq in a folder you may write to, or set EVALQ_DATABASE_URL and EVALQ_BROKER_URL"
     try:
         yield folder
     except OSError as exc:
-        where = f" ({exc.filename})" if exc.filename and str(exc.filename) != str(folder.path) else ""
-        what = f"cannot keep the embedded engines in {folder.path}: {exc.strerror}{where}"
+        what = f"cannot keep the embedded engines in {folder.path}: {exc.strerror}"
+        if exc.filename and str(exc.filename) != str(folder.path):
+            what += f" ({exc.filename})"
         raise InputError(Problem(what, remedy)) from exc

@@ -1,9 +1,9 @@
-"""Run a Python module in this process, and end with the command that holds the other end of a pipe.
+"""Runs a Python module in this process, and ends it with the command that holds the other end of a pipe.
 
-A script, not a module to import: `python -P die_with_parent.py MODULE ARGUMENTS…`, with the pipe named by
-EVALQ_PARENT_PIPE_FD.
-The pipe closes however the command ends, SIGKILL included. PR_SET_PDEATHSIG would do so on Linux only, fires
-when the *thread* that started the child ends, and needs a preexec_fn, which is unsafe beside threads.
+A script, not a module to import: `python -P die_with_parent.py MODULE ARGUMENTS…`, with the
+descriptor of the pipe in EVALQ_PARENT_PIPE_FD. The pipe closes however the command ends, SIGKILL included.
+PR_SET_PDEATHSIG works on Linux only, fires when the *thread* that started the child ends, and needs a
+preexec_fn, which is unsafe beside threads.
 """
 
 import os
@@ -18,19 +18,18 @@ _GRACE_S = 20
 
 
 def watch(descriptor: int) -> None:
-    """Wait for the end of the pipe, then end this process: first as asked by SIGTERM, then for good."""
+    """Wait for the end of the pipe, then end this process: first by SIGTERM, later by SIGKILL."""
     os.read(descriptor, 1)
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     time.sleep(_GRACE_S)
-    os.killpg(
-        os.getpgrp(), signal.SIGKILL
-    )  # with whatever it started: the fleet gave it a session of its own
+    # The whole group, with all it started: the fleet gave it a session of its own.
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> None:
     """Watch the pipe, if there is one, and become the module."""
-    if pipe := os.environ.get("EVALQ_PARENT_PIPE_FD", ""):  # kept: a worker that begins anew needs it again
-        threading.Thread(target=watch, args=(int(pipe),), daemon=True, name="leash").start()
+    if pipe := os.environ.get("EVALQ_PARENT_PIPE_FD", ""):  # kept: a worker that restarts needs it again
+        threading.Thread(target=watch, args=(int(pipe),), daemon=True, name="parent-watch").start()
     # At the end of the path: a user's workers/ or celery.py must not take the place of ours, and Celery puts
     # the working directory in front unless it is on the path already.
     for folder in (str(Path(__file__).resolve().parents[2]), str(Path.cwd())):

@@ -97,7 +97,7 @@ def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterat
 
 
 def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, str]) -> HealthCheck:
-    from evalq.engines import describe
+    from evalq.engines.embedded import describe
 
     folder = data_dir(settings, cwd, environ)
     status = describe(folder)

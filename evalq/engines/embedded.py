@@ -1,4 +1,4 @@
-"""The running Valkey and Postgres of one data folder, shared by every command that is attached to it."""
+"""The embedded Valkey and Postgres of a data folder, shared by every command attached to it."""
 
 import signal
 import threading
@@ -9,15 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from evalq.engines.daemon import CancelledError
-from evalq.engines.data_folder import Folder, Record, RunningServer, usable
+from evalq.engines.daemon import StartCancelled
+from evalq.engines.data_folder import DataFolder, EnginesRecord, RunningServer, open_data_folder
 from evalq.engines.fleet import reap_stale_fleets
 from evalq.engines.postgres import Postgres
-from evalq.engines.processes import Lease, is_running, send, uninterrupted
+from evalq.engines.processes import Lease, delay_signals, is_running, send_signal
 from evalq.engines.valkey import Valkey
 from evalq.errors import Refused
-
-__all__ = ["EngineStatus", "Engines", "Folder", "ServerStatus", "attach", "describe", "stop_engines"]
 
 EngineName = Literal["valkey", "postgres"]
 Engine = Valkey | Postgres
@@ -25,7 +23,7 @@ Engine = Valkey | Postgres
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """One engine as the data folder remembers it, and whether it still runs."""
+    """One engine as the data folder records it, and whether it still runs."""
 
     name: str
     running: bool
@@ -49,54 +47,54 @@ class EngineStatus:
 
 
 class Engines:
-    """A command's hold on the engines; the last to let go stops them, unless they are kept."""
+    """A command's hold on the engines; the last one to detach stops them, unless they are kept."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: DataFolder) -> None:
         self._folder = folder
         self._lease = Lease.take(folder.users)
         self._servers: dict[str, RunningServer] = {}
 
     @property
     def database_url(self) -> str:
-        """For psycopg; empty when Postgres was not wanted."""
-        return self._url("postgres")
+        """For psycopg; empty if Postgres was not wanted."""
+        return self._url_of("postgres")
 
     @property
     def broker_url(self) -> str:
-        """For Celery and redis; empty when Valkey was not wanted."""
-        return self._url("valkey")
+        """For Celery and redis; empty if Valkey was not wanted."""
+        return self._url_of("valkey")
 
     @property
     def log_dir(self) -> Path:
         """Where the engines log, and the fleet should."""
         return self._folder.logs
 
-    def _url(self, name: EngineName) -> str:
+    def _url_of(self, name: EngineName) -> str:
         return self._servers[name].url if name in self._servers else ""
 
     def ensure(self, want: Collection[EngineName], *, keep: bool = False) -> None:
-        """See that the wanted engines run: adopt those that do, start those that do not."""
+        """Make the wanted engines run: adopt those that do, start the others."""
         with self._folder.locked():
             self._folder.drop_stale_leases()
             before = self._folder.read()
-            engines = _engines(self._folder)
+            engines = _engines_of(self._folder)
             any_survived = any(engine.daemon.is_alive() for engine in engines)
             self._servers = _ensure_all([engine for engine in engines if engine.name in want])
             kept = keep or (before.kept and any_survived)
-            self._folder.write(Record(kept, before.servers | self._servers))
+            self._folder.write(EnginesRecord(kept, before.servers | self._servers))
 
     def revive(self) -> None:
-        """Start again what was killed; not what somebody stopped, which forgets it."""
-        if any(
-            not engine.daemon.is_alive() for engine in _engines(self._folder) if engine.name in self._servers
-        ):
-            record = self._folder.read()
-            if record.servers:
-                self.ensure(("valkey", "postgres"), keep=record.kept)
+        """Restart engines that were killed; stopped ones are no longer recorded and stay down."""
+        mine = [engine for engine in _engines_of(self._folder) if engine.name in self._servers]
+        if all(engine.daemon.is_alive() for engine in mine):
+            return
+        record = self._folder.read()
+        if record.servers:
+            self.ensure(("valkey", "postgres"), keep=record.kept)
 
     def detach(self) -> None:
-        """Let go; a second time does nothing."""
-        with uninterrupted():
+        """Let go of the engines; twice is harmless."""
+        with delay_signals():
             self._lease.release()
             if self._folder.users.exists():
                 self._stop_if_last()
@@ -109,10 +107,11 @@ class Engines:
                 _stop_all(self._folder)
 
     def _end_orphans(self) -> None:
-        """Somebody removed the folder under the running servers: they have nothing left to save."""
+        """End servers whose folder was removed under them: they have nothing left to save."""
         for server in self._servers.values():
             if is_running(server.pid, server.born):
-                send(server.pid, signal.SIGQUIT if server.name == "postgres" else signal.SIGKILL)
+                quick_end = signal.SIGQUIT if server.name == "postgres" else signal.SIGKILL
+                send_signal(server.pid, quick_end)
 
     def __enter__(self) -> Self:
         return self
@@ -128,19 +127,19 @@ def attach(
     *,
     keep: bool = False,
     want: Collection[EngineName] = ("valkey", "postgres"),
-    meanwhile: Callable[[], None] = lambda: None,
+    before_start: Callable[[], None] = lambda: None,
 ) -> Engines:
     """Use the engines of `data_dir`, started if need be; `keep` leaves them running until `stop_engines`.
 
-    `meanwhile` is called once this command counts as their user, before they are waited for.
-    Whatever goes wrong on the way, Ctrl-C included, nothing that only this command wanted is left running.
+    `before_start` is called once this command is registered as their user, before they are started.
+    If anything goes wrong, Ctrl-C included, nothing that only this command wanted is left running.
     """
-    with usable(data_dir) as folder:
+    with open_data_folder(data_dir) as folder:
         folder.prepare()
         reap_stale_fleets(folder.logs)
         engines = Engines(folder)
         try:
-            meanwhile()
+            before_start()
             engines.ensure(want, keep=keep)
         except BaseException:
             engines.detach()
@@ -150,68 +149,65 @@ def attach(
 
 def stop_engines(data_dir: Path, *, force: bool = False) -> bool:
     """Stop the engines even if kept; False when none ran. Refused while commands use them, unless forced."""
-    with usable(data_dir) as folder:
+    with open_data_folder(data_dir) as folder:
         if not folder.users.exists():
             return False
         reap_stale_fleets(folder.logs)
-        with uninterrupted(), folder.locked():
-            if (pids := folder.attached()) and not force:
-                named = ", ".join(map(str, pids))
+        with delay_signals(), folder.locked():
+            pids = ", ".join(map(str, folder.attached()))
+            if pids and not force:
                 raise Refused(
-                    f"other evalq commands use the engines (pid {named}); wait for them, or force it"
+                    f"other evalq commands use the engines (pid {pids}); wait for them, or force it"
                 )
             return _stop_all(folder)
 
 
 def describe(data_dir: Path) -> EngineStatus | None:
-    """What runs in the data folder; None when it never held engines. Changes nothing."""
-    with usable(data_dir) as folder:
-        engines = _engines(folder)
+    """What runs in the data folder; None if it never held engines. Changes nothing."""
+    with open_data_folder(data_dir) as folder:
+        engines = _engines_of(folder)
         if not any((folder.path / engine.name).exists() for engine in engines):
             return None
         record = folder.read()
-        servers = tuple(_status(engine, record.servers.get(engine.name)) for engine in engines)
+        servers = tuple(_describe_server(engine, record.servers.get(engine.name)) for engine in engines)
         return EngineStatus(folder.path, servers, record.kept, tuple(folder.attached()))
 
 
-def _status(engine: Engine, known: RunningServer | None) -> ServerStatus:
+def _describe_server(engine: Engine, known: RunningServer | None) -> ServerStatus:
     if known is None:
         return ServerStatus(engine.name, engine.daemon.is_alive(), engine.daemon.pid() or 0, "")
     running = engine.daemon.is_alive() and is_running(known.pid, known.born)
     return ServerStatus(engine.name, running, known.pid, known.version)
 
 
-def _engines(folder: Folder) -> tuple[Engine, ...]:
+def _engines_of(folder: DataFolder) -> tuple[Engine, ...]:
     return (Valkey(folder.path), Postgres(folder.path))
 
 
 def _ensure_all(engines: Sequence[Engine]) -> dict[str, RunningServer]:
-    """All at once; the first failure or Ctrl-C cancels the others and waits for them.
+    """Start all at once; the first failure or Ctrl-C cancels the others and waits for them.
 
-    A KeyboardInterrupt may strike between any two steps, with one engine on its way and the other not yet:
-    here it becomes an event that the starts look at, and is raised when none of them is under way any more.
+    A KeyboardInterrupt could strike while one engine is starting and the other is not. So it sets an event
+    that the starts watch, and is raised once none of them is under way.
     """
     cancelled = threading.Event()
     finished: list[Future[RunningServer]] = []
-    with uninterrupted(cancelled.set), ThreadPoolExecutor(max_workers=len(engines)) as pool:
+    with delay_signals(cancelled.set), ThreadPoolExecutor(max_workers=len(engines)) as pool:
         for future in as_completed([pool.submit(engine.ensure, cancelled) for engine in engines]):
             finished.append(future)
             if future.exception() is not None:
                 cancelled.set()
     try:
-        return {server.name: server for server in (future.result() for future in finished)}
-    except CancelledError:
+        servers = [future.result() for future in finished]
+    except StartCancelled:
         raise KeyboardInterrupt from None  # the caller's own signal handler did not raise anything
+    return {server.name: server for server in servers}
 
 
-def _stop_all(folder: Folder) -> bool:
-    """Stop what runs, side by side; whether anything did."""
-    alive = [engine for engine in _engines(folder) if engine.daemon.is_alive()]
+def _stop_all(folder: DataFolder) -> bool:
+    """Stop what runs, all at once; returns whether anything did."""
+    alive = [engine for engine in _engines_of(folder) if engine.daemon.is_alive()]
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(_stop, alive))
+        list(pool.map(lambda engine: engine.stop(), alive))
     folder.forget()
     return bool(alive)
-
-
-def _stop(engine: Engine) -> None:
-    engine.stop()

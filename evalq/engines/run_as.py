@@ -1,9 +1,9 @@
-"""Postgres refuses to run as root: the account it runs as then, without opening any of root's folders.
+"""The account Postgres runs as when evalq is root, since Postgres refuses to run as root itself.
 
 The wheel's own server class makes every parent folder of the data and of the binaries readable for all
-(`ensure_prefix_permissions`: a 0700 /root becomes 0755). Here nothing is loosened:
-- The data folder is opened by us, as root, and handed to the process: `-D /proc/self/fd/N` and a socket
-  folder relative to it name the data, and no parent is looked up.
+(`ensure_prefix_permissions`: a 0700 /root becomes 0755). Here no permission is loosened:
+- Root opens the data folder and passes the descriptor to the process: `-D /proc/self/fd/N` and a socket
+  folder relative to it name the data without looking up any parent.
 - Binaries that the account cannot reach (a virtual environment under /root) are copied once to a folder
   of the system.
 """
@@ -34,32 +34,34 @@ class Account:
     gid: int
 
 
-def account_for(pgdata: Path) -> Account | None:
-    """Who runs Postgres: None for ourselves; as root the owner of existing data, else the server account."""
+def choose_account(pgdata: Path) -> Account | None:
+    """The account for Postgres: None for our own; for root the owner of the data, else a server account."""
     if os.geteuid() != 0:
         return None
-    if pgdata.exists() and (owner := pgdata.stat()).st_uid != 0:
-        return Account(owner.st_uid, owner.st_gid)
-    entry = _find_entry() or _create_entry()
+    if pgdata.exists():
+        owner = pgdata.stat()
+        if owner.st_uid != 0:
+            return Account(owner.st_uid, owner.st_gid)
+    entry = _find_account() or _create_account()
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def _find_entry() -> pwd.struct_passwd | None:
+def _find_account() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(_NAME)
     except KeyError:
         return None
 
 
-def _create_entry() -> pwd.struct_passwd:
-    useradd = shutil.which("useradd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+def _create_account() -> pwd.struct_passwd:
+    useradd = shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin")
     if useradd is None:
         raise Unreachable(
             f"Postgres refuses to run as root, and no useradd is here to make an account; {_REMEDY}"
         )
     options = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]
     done = subprocess.run([useradd, *options, _NAME], capture_output=True, text=True, check=False)
-    entry = _find_entry()  # also there if another command was faster
+    entry = _find_account()  # also there if another command created it first
     if entry is None:
         reason = done.stderr.strip()
         raise Unreachable(
@@ -68,39 +70,39 @@ def _create_entry() -> pwd.struct_passwd:
     return entry
 
 
-def hand_over(folder: Path, account: Account) -> None:
-    """Give a folder to the account; one that root copied or restored is still root's own."""
+def give_folder_to(folder: Path, account: Account) -> None:
+    """Make the account own a folder; root owns it after a copy or a restore."""
     if folder.stat().st_uid != account.uid:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
 @dataclass(frozen=True)
-class Entrance:
-    """How a program gets into a folder: the name to call it by, and what it must inherit for that."""
+class OpenedFolder:
+    """A folder as a program can reach it: the name to use, and the descriptors it must inherit."""
 
     name: str
     pass_fds: tuple[int, ...] = ()
 
 
 @contextlib.contextmanager
-def entrance(folder: Path, account: Account | None) -> Iterator[Entrance]:
-    """The folder's own path, or for an account that may not walk there, an open descriptor of it."""
+def open_folder_for(folder: Path, account: Account | None) -> Iterator[OpenedFolder]:
+    """The folder's own path, or an open descriptor for an account that cannot reach that path."""
     if account is None or sys.platform != "linux":
-        yield Entrance(str(folder))
+        yield OpenedFolder(str(folder))
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield Entrance(f"/proc/self/fd/{descriptor}", (descriptor,))
+        yield OpenedFolder(f"/proc/self/fd/{descriptor}", (descriptor,))
     finally:
         os.close(descriptor)
 
 
-def reachable(binaries: Path, account: Account | None) -> Path:
+def runnable_binaries(binaries: Path, account: Account | None) -> Path:
     """The folder of `initdb` and `postgres` as the account can run them."""
     if account is None or _can_run(binaries, account):
         return binaries
-    copy = _copied(binaries)
+    copy = _copy_once(binaries)
     if not _can_run(copy, account):
         raise Unreachable(
             f"Postgres refuses to run as root, and its account cannot run {copy}/initdb; {_REMEDY}"
@@ -125,15 +127,15 @@ def _can_run(binaries: Path, account: Account) -> bool:
     return done.returncode == 0
 
 
-def _copied(binaries: Path) -> Path:
-    """A copy of the wheel's Postgres that everyone may run and only root may change."""
+def _copy_once(binaries: Path) -> Path:
+    """A copy of the wheel's Postgres that all may run and only root may change."""
     install = binaries.parent
     package = install.parent
     source = binaries.stat()
     target = _SYSTEM_COPIES / f"postgres-{source.st_ino}-{int(source.st_mtime)}"
     if not target.exists():
         try:
-            _copy(package, install, target)
+            _copy_layout(package, install, target)
         except OSError as exc:
             raise Unreachable(
                 f"Postgres refuses to run as root, and cannot be copied to {target}: {exc}; {_REMEDY}"
@@ -141,8 +143,8 @@ def _copied(binaries: Path) -> Path:
     return target / package.name / install.name / binaries.name
 
 
-def _copy(package: Path, install: Path, target: Path) -> None:
-    """The layout stays as in site-packages: the binaries look for their libraries relative to themselves."""
+def _copy_layout(package: Path, install: Path, target: Path) -> None:
+    """Copy as laid out in site-packages: the binaries find their libraries relative to themselves."""
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         draft = Path(folder) / "draft"
@@ -151,11 +153,11 @@ def _copy(package: Path, install: Path, target: Path) -> None:
         libraries = package.with_name(f"{package.name}.libs")
         if libraries.exists():
             shutil.copytree(libraries, draft / libraries.name)
-        _open_for_all(draft)
+        _make_readable(draft)
         draft.rename(target)
 
 
-def _open_for_all(folder: Path) -> None:
+def _make_readable(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         mode = path.stat().st_mode
         path.chmod(0o755 if path.is_dir() or mode & 0o100 else 0o644)

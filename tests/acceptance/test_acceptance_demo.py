@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalq.engines import attach
+from evalq.engines.embedded import attach
 
 COUNTS = """
 SELECT (SELECT count(*) FROM jobs WHERE state = 'done'), (SELECT count(*) FROM outcomes),

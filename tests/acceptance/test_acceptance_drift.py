@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from patience import PATIENCE_S
 
-from evalq.engines import attach
+from evalq.engines.embedded import attach
 from evalq.engines.processes import wait_until
 
 # A judge of accuracy 1 is always right: what varies here is what the tests change, not chance.

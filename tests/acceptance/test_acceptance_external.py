@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from patience import PATIENCE_S
 
-from evalq.engines import attach
+from evalq.engines.embedded import attach
 from evalq.engines.processes import wait_until
 
 TASK = ("bake-off", "--task", "knowledge_audit", "--eval-set", "dev-93", "--scorer", "strict_substring")

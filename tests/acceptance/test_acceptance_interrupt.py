@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 
-from evalq.engines import describe
+from evalq.engines.embedded import describe
 from evalq.engines.processes import wait_until
 
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-40", "--judges", "slow", "--display", "plain")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 
-from evalq.engines import attach
+from evalq.engines.embedded import attach
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
 

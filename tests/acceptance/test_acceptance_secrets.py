@@ -17,7 +17,7 @@ import pytest
 import redis
 from patience import PATIENCE_S
 
-from evalq.engines import Engines, attach
+from evalq.engines.embedded import Engines, attach
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
 

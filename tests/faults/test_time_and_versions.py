@@ -12,8 +12,8 @@ from fault_oracle import Tally
 from fault_scene import Scene, profiles
 from patience import PATIENCE_S
 
-from evalq.engines.broker import job_queue, make_app
-from evalq.engines.fleet import worker_argv
+from evalq.engines.broker import make_app
+from evalq.engines.fleet import job_queue, worker_argv
 from evalq.records import CONTROL_QUEUE
 from evalq.store.database import known_version
 

@@ -22,9 +22,9 @@ from patience import PATIENCE_S
 from evalq.bakeoff import publish as enqueue
 from evalq.bakeoff.plan import Plan
 from evalq.bakeoff.request import Request
-from evalq.engines import Engines, attach, describe
-from evalq.engines.broker import QUEUES, Broker, make_app
-from evalq.engines.fleet import WorkerArgv, WorkerFleet, process_argv, start_fleet, worker_argv
+from evalq.engines.broker import Broker, make_app
+from evalq.engines.embedded import Engines, attach, describe
+from evalq.engines.fleet import QUEUES, WorkerArgv, WorkerFleet, process_argv, start_fleet, worker_argv
 from evalq.engines.processes import wait_until
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.formats import prepare

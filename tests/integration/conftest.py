@@ -18,8 +18,9 @@ from evalq.bakeoff.plan import Plan, make_plan
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
-from evalq.engines import Engines, WorkerFleet, attach, start_fleet
-from evalq.engines.broker import QUEUES, Broker, make_app
+from evalq.engines.broker import Broker, make_app
+from evalq.engines.embedded import Engines, attach
+from evalq.engines.fleet import QUEUES, WorkerFleet, start_fleet
 from evalq.records import Completion, Outcome, Usage, Verdict
 from evalq.store import bakeoffs, calls, jobs
 from evalq.store.database import Database, apply_schema

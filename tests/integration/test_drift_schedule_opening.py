@@ -12,8 +12,8 @@ from evalq.bakeoff.holdout import log
 from evalq.definitions.schedules import DriftSchedule
 from evalq.drift.decide import advance
 from evalq.drift.open import is_due, note_unopened, open_due
-from evalq.engines import Engines
 from evalq.engines.broker import Broker
+from evalq.engines.embedded import Engines
 from evalq.engines.session import Session
 from evalq.settings import Settings, load_settings
 from evalq.store.database import Database

@@ -17,8 +17,8 @@ from evalq.bakeoff.plan import LARGEST_WINDOW, Plan
 from evalq.bakeoff.publish import open_chords, pump, pump_all
 from evalq.calling.providers import PROVIDERS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines import WorkerFleet
-from evalq.engines.broker import CALL_QUEUES, Broker, chord_id, message_id
+from evalq.engines.broker import Broker, chord_id, message_id
+from evalq.engines.fleet import CALL_QUEUES, WorkerFleet
 from evalq.engines.processes import wait_until
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store import bakeoffs, jobs

@@ -14,8 +14,8 @@ from evalq.bakeoff.launch import restart, retry_errors
 from evalq.bakeoff.publish import pump_all
 from evalq.bakeoff.recover import reap
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines import Engines
 from evalq.engines.broker import Broker
+from evalq.engines.embedded import Engines
 from evalq.engines.session import Session
 from evalq.errors import InputError, PutBack
 from evalq.records import Outcome
