@@ -1,4 +1,4 @@
-"""What evalq finds when it looks at itself: engines, versions, schema, sandbox, keys."""
+"""Checks this installation: engines, versions, schema, sandbox, keys."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from evalq.settings import Settings, data_dir
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One thing looked at. `needed`: evalq does not work without it."""
+    """One thing checked. `needed`: evalq does not work without it."""
 
     name: str
     ok: bool
@@ -25,13 +25,13 @@ class HealthCheck:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything looked at."""
+    """All checks."""
 
     checks: tuple[HealthCheck, ...]
 
     @property
     def is_well(self) -> bool:
-        """Nothing that is needed is missing."""
+        """Whether everything needed is there."""
         return all(check.ok for check in self.checks if check.needed)
 
     def documents(self) -> list[dict[str, Any]]:
@@ -40,47 +40,43 @@ class Diagnosis:
 
 
 def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagnosis:
-    """Look at everything; what cannot be reached is a finding, not an error."""
+    """Check everything; what cannot be reached is a finding, not an error."""
+    versions = f"{version('evalq')} on Python {platform.python_version()}, Celery {version('celery')}"
     return Diagnosis(
         (
-            HealthCheck(
-                "evalq",
-                True,
-                f"{version('evalq')} on Python {platform.python_version()}, Celery {version('celery')}",
-            ),
-            *_database(settings, cwd, environ),
-            *_broker(settings, cwd, environ),
-            _sandbox(settings, environ),
-            *_keys(settings, environ),
+            HealthCheck("evalq", True, versions),
+            *_check_database(settings, cwd, environ),
+            *_check_broker(settings, cwd, environ),
+            _check_sandbox(settings, environ),
+            *_check_keys(settings, environ),
         )
     )
 
 
-def _database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def _check_database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     from evalq.store.database import Database, applied_version, schema_files, server_version
 
     if settings.database_url is None:
-        yield _embedded("postgres", settings, cwd, environ)
+        yield _check_embedded("postgres", settings, cwd, environ)
         return
     try:
         db = Database(settings.database_url, max_size=1)
     except EvalqError as exc:
         yield HealthCheck("database", False, str(exc))
         return
-    version = server_version(db)
+    running = server_version(db)
     have, want = applied_version(db), schema_files()[-1].version
     db.close()
-    yield HealthCheck("database", True, f"PostgreSQL {version} at EVALQ_DATABASE_URL")
-    yield HealthCheck(
-        "schema",
-        have == want,
-        f"version {have}" if have == want else f"version {have}, needs {want}: `evalq schema apply`",
-    )
+    yield HealthCheck("database", True, f"PostgreSQL {running} at EVALQ_DATABASE_URL")
+    finding = f"version {have}"
+    if have != want:
+        finding += f", needs {want}: `evalq schema apply`"
+    yield HealthCheck("schema", have == want, finding)
 
 
-def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def _check_broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     if settings.broker_url is None:
-        yield _embedded("valkey", settings, cwd, environ)
+        yield _check_embedded("valkey", settings, cwd, environ)
         return
     from evalq.engines.broker import Broker, make_app
 
@@ -91,29 +87,26 @@ def _broker(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterat
     except EvalqError as exc:
         yield HealthCheck("broker", False, str(exc))
         return
-    yield HealthCheck(
-        "workers", bool(workers), ", ".join(workers) or "none answers; start `evalq worker`", needed=False
-    )
+    finding = ", ".join(workers) or "none answers; start `evalq worker`"
+    yield HealthCheck("workers", bool(workers), finding, needed=False)
 
 
-def _embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, str]) -> HealthCheck:
+def _check_embedded(name: str, settings: Settings, cwd: Path, environ: Mapping[str, str]) -> HealthCheck:
     from evalq.engines.embedded import describe
 
     folder = data_dir(settings, cwd, environ)
     status = describe(folder)
-    server = next((s for s in status.servers if s.name == name), None) if status else None
-    where = f"embedded in {folder}"
-    if server is None or not server.running:
-        return HealthCheck(name, True, f"{where}, started when needed")
-    return HealthCheck(
-        name,
-        True,
-        f"{server.version} {where}, running as pid {server.pid}{', kept' if status and status.kept else ''}",
-    )
+    if status is not None:
+        kept = ", kept" if status.kept else ""
+        for server in status.servers:
+            if server.name == name and server.running:
+                finding = f"{server.version} embedded in {folder}, running as pid {server.pid}{kept}"
+                return HealthCheck(name, True, finding)
+    return HealthCheck(name, True, f"embedded in {folder}, started when needed")
 
 
-def _sandbox(settings: Settings, environ: Mapping[str, str]) -> HealthCheck:
-    """Known without running anything; `evalq doctor --sandbox` tries it."""
+def _check_sandbox(settings: Settings, environ: Mapping[str, str]) -> HealthCheck:
+    """Check without running anything; `evalq doctor --sandbox` tries it."""
     from evalq.grading.sandbox.availability import outlook, require_sandbox
 
     if settings.sandbox == "unsafe":
@@ -133,7 +126,7 @@ def _sandbox(settings: Settings, environ: Mapping[str, str]) -> HealthCheck:
     return HealthCheck("sandbox", known.is_available is not False, f"{known.finding}{remedy}", needed=False)
 
 
-def _keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def _check_keys(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     try:
         environ = environment_with_keys(environ)
     except EvalqError as exc:

