@@ -36,13 +36,13 @@ class AlertRow:
     deliveries: Sequence[dict[str, Any]]
 
 
-def raise_alert(tx: Connection, *, key: str, text: str, document: dict[str, Any]) -> bool:
+def raise_alert(db: Database | Connection, *, key: str, text: str, document: dict[str, Any]) -> bool:
     """Keep an alert for delivery; False when the event that `key` names was raised before.
 
     The process that delivers it decides where it goes: only that one knows the channels and their secrets.
     """
     full = {"schema": SCHEMA, "key": key, **document}
-    return tx.row("add_alert", key=key, text=text, document=json.dumps(full, default=str)) is not None
+    return db.row("add_alert", key=key, text=text, document=json.dumps(full, default=str)) is not None
 
 
 def assign_deliveries(db: Database, channels: Sequence[str]) -> None:

@@ -1,12 +1,12 @@
 """Baselines of suites in Postgres: outputs that evals are compared with, and how the evals did since."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from evalq.store.database import Connection, Database
+from evalq.store.database import Connection, Database, transactional
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,14 @@ def of_suite(db: Database, suite: str) -> list[Baseline]:
     return baselines
 
 
-def keep(tx: Connection, baseline: Baseline) -> None:
-    """Compare with this output from now on."""
+@transactional
+def keep(tx: Connection, baselines: Sequence[Baseline]) -> None:
+    """Compare evals with these outputs from now on."""
+    for baseline in baselines:
+        _keep_one(tx, baseline)
+
+
+def _keep_one(tx: Connection, baseline: Baseline) -> None:
     tx.run(
         "keep_baseline",
         suite=baseline.suite,
@@ -66,6 +72,8 @@ def keep(tx: Connection, baseline: Baseline) -> None:
     )
 
 
-def note_check(tx: Connection, check: BaselineCheck) -> None:
-    """Count whether an eval passed against its baseline."""
-    tx.run("note_comparison", **vars(check))
+@transactional
+def note_checks(tx: Connection, checks: Sequence[BaselineCheck]) -> None:
+    """Count for each check whether the eval passed against its baseline."""
+    for check in checks:
+        tx.run("note_comparison", **vars(check))

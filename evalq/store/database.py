@@ -136,12 +136,6 @@ class Database:
         with _mapped_errors(), self._pool.connection() as raw, raw.transaction():
             yield Connection(raw)
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection on which every statement commits by itself."""
-        with _mapped_errors(), self._pool.connection() as raw:
-            yield Connection(raw)
-
 
 def transactional(
     work: Callable[Concatenate[Connection, _Params], _Result],
@@ -197,14 +191,14 @@ class SchemaFile:
 
 
 def schema_files() -> list[SchemaFile]:
-    """The shipped files in order."""
+    """The shipped schema files in order."""
     paths = sorted(shipped_path("schema").glob("[0-9]*.sql"))
     return [SchemaFile(int(path.name.split("_")[0]), path.stem, path) for path in paths]
 
 
 @cache
 def known_version() -> int:
-    """The version this program was written for."""
+    """The schema version this program needs."""
     return schema_files()[-1].version
 
 
@@ -213,7 +207,8 @@ def apply_schema(tx: Connection) -> list[SchemaFile]:
     """Apply the missing schema files under a lock; return them."""
     tx.row("lock_schema")
     tx.run("create_schema_versions")
-    missing = [file for file in schema_files() if file.version > _version(tx)]
+    have = _version(tx)
+    missing = [file for file in schema_files() if file.version > have]
     for file in missing:
         tx.script(file.sql)
         tx.run("note_schema_version", version=file.version, name=file.name)
@@ -223,19 +218,18 @@ def apply_schema(tx: Connection) -> list[SchemaFile]:
 def applied_version(db: Database) -> int:
     """The newest version applied, 0 for a database without schema."""
     try:
-        with db.connection() as connection:
-            return _version(connection)
+        return _version(db)
     except psycopg.errors.UndefinedTable:
         return 0
 
 
 def is_known_schema(db: Database) -> bool:
-    """Whether the database has the schema this program was written for."""
+    """Whether the database has the schema this program needs."""
     return applied_version(db) == known_version()
 
 
 def require_schema(db: Database) -> None:
-    """Refuse a database whose schema is not the one this program was written for."""
+    """Raise Unreachable unless the database has the schema this program needs."""
     have, want = applied_version(db), known_version()
     if have < want:
         raise Unreachable(
@@ -245,6 +239,6 @@ def require_schema(db: Database) -> None:
         raise Unreachable(f"the database has schema version {have}, this evalq knows {want}; upgrade evalq")
 
 
-def _version(connection: Connection) -> int:
-    row = connection.row("schema_version")
-    return (row and row["version"]) or 0
+def _version(db: Database | Connection) -> int:
+    row = db.row("schema_version")
+    return int(row["version"] or 0) if row else 0

@@ -107,7 +107,7 @@ def test_the_journal_lists_every_call(baked: Any) -> None:
     [
         (("inspect", "99"), "there is no bake-off 99"),
         (("inspect", "@-99"), "there is no bake-off"),
-        (("inspect", "first"), "is no bake-off"),
+        (("inspect", "first"), "is not a bake-off"),
         (("inspect", "1", "--case", "c99"), "has no case 'c99'"),
         (("inspect", "1", "--judge", "god"), "its judges are"),
         (("resume", "99"), "there is no bake-off 99"),

@@ -91,9 +91,7 @@ def load_baselines(suite: Suite, db: Database | None, *, inline: bool = False) -
 
 def keep_baselines(suite: Suite, db: Database, captured: Sequence[Baseline]) -> list[Path]:
     """Keep outputs in Postgres and, one file per eval, in the suite's folder; return the files."""
-    with db.transaction() as tx:
-        for one in captured:
-            stored.keep(tx, one)
+    stored.keep(db, captured)
     known = load_baselines(suite, db).captured.values()
     files = []
     for eval_id in dict.fromkeys(one.eval_id for one in captured):
@@ -106,21 +104,22 @@ def record_comparisons(
 ) -> None:
     """Record for each judge whether the regressions of a run passed."""
     forms = {one.id: one.regression for one in evals if one.regression is not None}
-    with db.transaction() as tx:
-        for one in _distinct_outcomes(judges).values():
-            if one.id not in forms or one.status == "skipped":
-                continue
-            about = forms[one.id].metadata
-            check = BaselineCheck(
-                suite.name,
-                one.id,
-                one.answered_by,
-                one.status == "passed",
-                about.criticality,
-                about.last_passed,
-                about.failure_count,
-            )
-            stored.note_check(tx, check)
+    checks = []
+    for one in _distinct_outcomes(judges).values():
+        if one.id not in forms or one.status == "skipped":
+            continue
+        about = forms[one.id].metadata
+        check = BaselineCheck(
+            suite.name,
+            one.id,
+            one.answered_by,
+            one.status == "passed",
+            about.criticality,
+            about.last_passed,
+            about.failure_count,
+        )
+        checks.append(check)
+    stored.note_checks(db, checks)
 
 
 def comparable_output(output: Any, *, is_response: bool) -> Any:

@@ -180,6 +180,5 @@ def raise_suite_alert(db: Database, document: Mapping[str, Any], *, what: str = 
     }
     ids = ",".join(str(one) for one in about.get("bakeoffs", ()))
     key = f"suite/{about['suite_name']}/{about['run_id']}/{ids}/{what}"
-    with db.transaction() as tx:
-        is_new = raise_alert(tx, key=key, text=text, document=facts)
+    is_new = raise_alert(db, key=key, text=text, document=facts)
     return text if is_new else None
