@@ -1,4 +1,4 @@
-"""Looking into a bake-off: its cases with every judge's answer, filtered by what one asks."""
+"""Reads the cases of a bake-off with every judge's answer, filtered as the user asks."""
 
 import json
 from collections import defaultdict
@@ -21,7 +21,7 @@ GRADED = ("passed", "failed")
 
 @dataclass(frozen=True)
 class CaseFilter:
-    """What the user wants to see."""
+    """Which cases to show."""
 
     show: Filter = "all"
     case_id: str | None = None
@@ -46,7 +46,7 @@ def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tup
 
 
 def require_judge(result: BakeOffResult, judge: str | None) -> None:
-    """Refuse a judge that is not on trial here."""
+    """Refuse a judge that is not in the bake-off."""
     names = [run.judge for run in result.runs]
     if judge is not None and judge not in names:
         raise InputError(
@@ -113,7 +113,7 @@ def _case_view(row: CaseVerdicts, answers: Sequence[AnswerView]) -> CaseView:
 
 
 def _text(value: Any) -> str:
-    """Inputs and expectations for people: a single text as it is, more as lines of name and value."""
+    """Inputs or expectations for display: a single text as it is, several as lines of name and value."""
     if not isinstance(value, dict):
         return "" if value is None else json.dumps(value, ensure_ascii=False)
     parts = {

@@ -30,7 +30,7 @@ _SMALLEST_SHARE = Decimal("0.000001")
 
 @dataclass(frozen=True)
 class PortfolioTask:
-    """One task of several: as it was asked for, and as it was priced."""
+    """One task of several: its request and its plan."""
 
     request: Request
     plan: Plan
@@ -38,7 +38,7 @@ class PortfolioTask:
 
 @dataclass(frozen=True)
 class PortfolioRun:
-    """What was run, what was not, and how it ended: 4 at the cap, 3 partial, 0 fine."""
+    """The result of a portfolio and its exit code: 4 at the cap, 3 partial, 0 fine."""
 
     result: PortfolioResult
     exit_code: int
@@ -101,7 +101,7 @@ def run_in_turn(
 
 
 def read_portfolio(db: Database, ids: Sequence[int]) -> PortfolioResult:
-    """What bake-offs already there come to together; whether one cap was over them, nobody has noted."""
+    """The portfolio of existing bake-offs; without a cap, since they were not started together."""
     return _result(db, ids, (), None)
 
 
@@ -134,7 +134,7 @@ def _result(
 
 
 def _unpriced(db: Database, bakeoff_id: int) -> list[str]:
-    """Judges whose dollars nobody knows: those counted are nought, which is not their price."""
+    """Judges without a price: their counted cost is zero, which is not what they cost."""
     judges = stored_judges(db, bakeoff_id)
     return [name for name, judge in judges.items() if not is_priced(judge)]
 
@@ -162,7 +162,7 @@ def _caps_to_go_on(
 ) -> tuple[Decimal | None, Decimal | None]:
     """The caps under which a paused bake-off and those not started go on, together no more than it has left.
 
-    They share as their projections stand. None for both when it is not paused: nothing is left to share.
+    It is shared in proportion to their projections. None for both unless the last one is paused.
     """
     if last.state != "paused":
         return None, None
@@ -201,7 +201,7 @@ def all_tasks(root: Path) -> list[str]:
 def select(names: Sequence[str], eval_set: str | None, *, like: Request, root: Path) -> list[Request]:
     """One request per task. `eval_set` is a set of every task, or `task=set` pairs separated by commas.
 
-    A task without a set takes its first that is no holdout. Judges not named are the tasks' own, if all
+    A task without a set takes its first that is not a holdout. Without judges the tasks' own are used if all
     tasks have the same ones: a comparison over tasks needs the same judges on each.
     """
     tasks = _load(names, root)
@@ -215,13 +215,13 @@ def select(names: Sequence[str], eval_set: str | None, *, like: Request, root: P
 
 
 def first_set(task: str, root: Path) -> str:
-    """The first evalset of a task that is no holdout, nor called a draft while there is another."""
+    """The first evalset of a task that is not a holdout; a draft set only if there is no other."""
     sets = [name for name in list_evalsets(task, root) if not is_holdout(name)]
     if not sets:
         raise InputError(
             Problem(f"task {task!r} has no evalset but holdouts", "name one with --eval-set task=set")
         )
-    # What was drafted last week is nobody's usual set.
+    # A set of drafts is the last choice.
     return min(sets, key=is_draft_set)
 
 

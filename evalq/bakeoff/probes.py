@@ -1,4 +1,4 @@
-"""A smoke test: one call per judge through the fleet, with everything that came back."""
+"""Small bake-offs of our own: a smoke test of judges, and queries to one model for ingest and draft."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ from evalq.store.definitions import evalset_sha, judge_sha, task_sha
 
 @dataclass(frozen=True)
 class Smoke:
-    """What one judge's call came to."""
+    """The result of one judge's smoke call."""
 
     judge: str
     ok: bool
@@ -60,7 +60,7 @@ def smoke_request(
 
 
 def smoke_test(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path) -> list[Smoke]:
-    """Run a plan of one case to its end, and look at what came back from each judge."""
+    """Run a plan of one case to its end, and report each judge's answer or fault."""
     bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type="smoke")
     return _findings(session, bakeoff_id)
 
@@ -72,7 +72,7 @@ def _first_set(task: str, root: Path) -> str:
         raise InputError(
             Problem(f"task {task!r} has no evalset to take a case from", "name one with --eval-set")
         )
-    # What was drafted last week is nobody's usual set.
+    # A set of drafts is the last choice.
     return min(sets, key=is_draft_set)
 
 
@@ -103,7 +103,7 @@ def _smoke(judge: str, said: JudgeAnswer, pause_reason: str | None, gate: Gate |
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """What is asked, case by case, and of whom; the run type says what for."""
+    """Questions to one model, one per case; the run type names their purpose."""
 
     run_type: str
     task: TaskConfig
@@ -115,7 +115,7 @@ class ModelQuery:
 
 @dataclass(frozen=True)
 class QueryReply:
-    """What came back for one case: its text, or why there is none."""
+    """The reply to one case: its text, or why there is none."""
 
     text: str | None
     fault: str = ""
@@ -123,7 +123,7 @@ class QueryReply:
 
 @dataclass(frozen=True)
 class QueryReplies:
-    """What a query came to; `is_kept` when the same was asked before, and nothing spent again."""
+    """The replies to a query; `is_kept` when the same query was answered before and nothing was spent now."""
 
     bakeoff_id: int
     judge: str
@@ -134,7 +134,7 @@ class QueryReplies:
 
 
 def plan_query(query: ModelQuery, settings: Settings) -> Plan:
-    """Who is asked, and what it may cost; nothing is touched."""
+    """Choose the model and price the query; touches nothing."""
     judges = pick_judges([query.judge], all_judges(settings.judges))
     if not query.allow_unpriced:
         refuse_unpriced(judges)
@@ -149,9 +149,10 @@ def run_query(
     cap_usd: Decimal,
     is_interrupted: Callable[[], bool] = is_never_interrupted,
 ) -> QueryReplies:
-    """Ask, metered and capped like any bake-off; or read what was answered when the same was asked before.
+    """Ask, metered and capped like any bake-off, or read the replies if the same query was answered before.
 
-    So what was reviewed is what is written, and is paid for once. Interrupted, it is paused.
+    So the replies that a user reviewed are the ones that are written, and they are paid for once. An
+    interrupt pauses the query.
     """
     plan = plan_query(query, settings)
     refuse_over_cap(plan, cap_usd)

@@ -1,4 +1,4 @@
-"""Replaying one answer: its prompt rendered again, its grades given again, what differs said."""
+"""Replays one answer: renders its prompt and grades it again, and reports what differs."""
 
 import hashlib
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ RUN_TYPE = "replay"
 
 @dataclass(frozen=True)
 class GradePair:
-    """A grade as it was stored, and as it comes out now; None where one of them is missing."""
+    """A grade as stored and as given now; None where one of them is missing."""
 
     grader: str
     then: Grade | None
@@ -35,7 +35,7 @@ class GradePair:
 
     @property
     def differs(self) -> bool:
-        """Whether mark, score or reason are not the same; what was not asked for now cannot tell."""
+        """Whether mark, score or reason differ; a grader that was not asked now does not count."""
         if self.then is None or self.now is None or self.now.reason == UNASKED:
             return False
         return _told(self.then) != _told(self.now)
@@ -43,7 +43,7 @@ class GradePair:
 
 @dataclass(frozen=True)
 class Replay:
-    """One stored answer looked at again."""
+    """One stored answer, replayed."""
 
     bakeoff: BakeOffRow
     run: RunRow
@@ -57,7 +57,7 @@ class Replay:
 
     @property
     def differs(self) -> bool:
-        """Whether anything is not as it was."""
+        """Whether anything differs from what was stored."""
         return self.is_same_prompt is False or any(pair.differs for pair in self.grades)
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Replay:
 
 
 def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, sample: int = 1) -> Replay:
-    """Render the prompt and grade the stored answer again, from the snapshots; nobody is asked."""
+    """Render the prompt and grade the stored answer again from the snapshots, without any call."""
     answer = _stored(db, run, case_id, sample)
     task = Snapshots(db).task(bakeoff.task_sha)
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
@@ -103,7 +103,7 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
 
 
 def call_again(session: Session, found: Replay, *, cap_usd: Decimal, root: Path) -> Completion | None:
-    """Put the same question to the same judge once more, metered and capped like any other; what it says."""
+    """Ask the same judge the same question once more, metered and capped; return its completion."""
     db, bakeoff = session.db, found.bakeoff
     one = stored_evalset(db, bakeoff).model_copy(update={"cases": [found.answer.case]})
     judge = stored_judges(db, bakeoff.id)[found.run.judge]

@@ -1,4 +1,4 @@
-"""Scoring again: stored answers are graded anew by the fleet, and nobody is asked for another one."""
+"""Grades stored answers again on the fleet, without asking any judge."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -82,20 +82,20 @@ RUN_TYPE = "rescore"
 
 @dataclass(frozen=True)
 class Regrading:
-    """How answers are to be graded this time; what is left out is as the task has it."""
+    """How to grade this time; unset fields are taken from the task."""
 
     scorer: ScorerMode | None = None
     grader_model: str | None = None
     graders_file: Path | None = None
     as_recorded: bool = False
-    """By the task as it was when the answers were given, not by its file as it is now."""
+    """Grade by the task as recorded, not by its current file."""
     is_final: bool = False
     root: Path = Path()
 
 
 @dataclass(frozen=True)
 class Rescore:
-    """A bake-off that is to be graded anew: which of its runs, and the plan of the grading."""
+    """A bake-off to grade again: which of its runs, and the plan."""
 
     source: BakeOffRow
     runs: tuple[RunRow, ...]
@@ -110,7 +110,7 @@ class Rescore:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What grading anew takes: answers, verdicts found in the cache, those to ask for, and for how much."""
+    """Cost of grading again: answers, cached verdicts, verdicts to ask for, and dollars."""
 
     answers: int
     cached: int
@@ -133,7 +133,7 @@ class GraderFile(Definition):
 
 
 def plan_rescore(session: Session, runs: Sequence[RunRow], source: BakeOffRow, how: Regrading) -> Rescore:
-    """Everything a second grading needs, decided before it begins."""
+    """Decide everything that grading again needs before it starts."""
     db = session.db
     task, graded_by = _graded_task(Snapshots(db).task(source.task_sha), how)
     evalset, judges = stored_evalset(db, source), stored_judges(db, source.id)
@@ -155,7 +155,7 @@ def plan_rescore(session: Session, runs: Sequence[RunRow], source: BakeOffRow, h
 
 
 def forecast(db: Database, rescore: Rescore) -> Forecast:
-    """What grading anew would take: how many verdicts are in the cache, how many must be asked for."""
+    """Count the verdicts in the cache and those to ask for."""
     found = missing = answers = 0
     usd = Decimal(0)
     said: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
@@ -172,7 +172,7 @@ def forecast(db: Database, rescore: Rescore) -> Forecast:
 
 
 def start_rescore(session: Session, rescore: Rescore, *, cap_usd: Decimal, root: Path) -> int:
-    """Record the second grading with the answers it is about, and publish it; return its id."""
+    """Record the second grading with the answers it grades, and publish it; return its id."""
     terms = Terms(
         cap_usd,
         rescore.plan.look or RUN_TYPE,
@@ -184,7 +184,7 @@ def start_rescore(session: Session, rescore: Rescore, *, cap_usd: Decimal, root:
 
 
 def _graded_task(recorded: TaskConfig, how: Regrading) -> tuple[TaskConfig, str]:
-    """The task as it asked, with the grading of this time, and where that comes from."""
+    """The recorded task with this grading, and the source of that grading."""
     if how.graders_file is not None:
         own = _load_graders(how.graders_file)
         marks = {name: getattr(own, name) for name in ("graders", "scoring", "pass_threshold")}
@@ -212,11 +212,11 @@ def _load_graders(path: Path) -> GraderFile:
 
 
 def _look(plan: Plan, how: Regrading) -> Plan:
-    """Grading a holdout's answers anew is a look at it."""
+    """Grading the answers of a holdout again is one more look at it."""
     name = plan.evalset.name
     if not holdout.is_holdout(name):
         if how.is_final:
-            raise InputError(Problem(f"{name!r} is no holdout", "leave out --final-decision"))
+            raise InputError(Problem(f"{name!r} is not a holdout", "leave out --final-decision"))
         return plan
     if not how.is_final:
         raise Refused(

@@ -1,4 +1,4 @@
-"""Runs that somebody names, by number or as BAKEOFF:JUDGE, with all that their numbers are made of."""
+"""Finds runs by number or as BAKEOFF:JUDGE, and compares them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _HOW_TO_NAME = (
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run that was named."""
+    """A run that the user named, with its result and outcomes."""
 
     bakeoff: BakeOffRow
     run: RunRow
@@ -35,12 +35,12 @@ class NamedRun:
 
     @property
     def name(self) -> str:
-        """How messages speak of it."""
+        """Its name in messages."""
         return f"run {self.run.id} ({self.run.judge})"
 
 
 def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
-    """The runs meant, in the order named; every name that means none is reported."""
+    """The runs with these names, in order; reports every name that matches none."""
     found: list[NamedRun] = []
     problems: list[Problem] = []
     for name in names:
@@ -54,7 +54,7 @@ def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
 
 
 def agreement_of(db: Database, entries: Sequence[NamedRun], task: str) -> list[Agreement]:
-    """The agreement of every two runs of a task on one evalset, and keep it in eval_kappa."""
+    """Compute the agreement of every two runs of a task on one evalset, and store it in eval_kappa."""
     _require_comparable(entries, task)
     cases = dict.fromkeys(row.case_id for entry in entries for row in entry.outcomes)
     names = label_runs(entries)
@@ -69,7 +69,7 @@ def agreement_of(db: Database, entries: Sequence[NamedRun], task: str) -> list[A
 
 
 def label_runs(entries: Sequence[NamedRun]) -> list[str]:
-    """The judges' names, with the run where one stands for two."""
+    """The judges' names, with the run's number where two runs have the same judge."""
     judges = [entry.run.judge for entry in entries]
     return [
         judge if judges.count(judge) == 1 else f"{judge} (run {entry.run.id})"
@@ -78,7 +78,7 @@ def label_runs(entries: Sequence[NamedRun]) -> list[str]:
 
 
 def change_between(db: Database, before: NamedRun, after: NamedRun, *, margin: float) -> Change:
-    """What changed from one run to the other."""
+    """Compare two runs of one task."""
     if before.bakeoff.task_name != after.bakeoff.task_name:
         raise InputError(
             Problem(
@@ -131,7 +131,7 @@ def _entry(db: Database, bakeoff_id: int, run_id: int) -> NamedRun:
 
 
 def _require_comparable(entries: Sequence[NamedRun], task: str) -> None:
-    """One task, one version of one evalset, every run at its end and each named once."""
+    """Refuse runs of another task or evalset version, unfinished ones, and duplicates."""
     problems = [problem for entry in entries for problem in _problems(entry, entries[0], task)]
     times = Counter(entry.run.id for entry in entries)
     problems += [
@@ -154,12 +154,12 @@ def _problems(entry: NamedRun, first: NamedRun, task: str) -> Iterator[Problem]:
 
 
 def _set(entry: NamedRun) -> str:
-    """The evalset and which version: its name alone does not tell."""
+    """The evalset with its version, which the name does not show."""
     return f"{entry.bakeoff.eval_set_name} ({entry.bakeoff.eval_set_sha[:8]})"
 
 
 def _marked(pair: Agreement, judges: Mapping[str, str]) -> Agreement:
-    """A judge agrees with itself: that is consistency, not two judges that err alike."""
+    """Flag pairs of the same judge: that is consistency, not two judges with the same errors."""
     return replace(pair, flag="same_judge") if judges[pair.a] == judges[pair.b] else pair
 
 
@@ -170,7 +170,7 @@ def _side(db: Database, entry: NamedRun) -> Side:
 
 
 def _warnings(before: NamedRun, after: NamedRun) -> Iterator[str]:
-    """What else differs between the two, so that the judge need not be the reason."""
+    """Other differences between the two runs, which may explain a change."""
     then, now = before.bakeoff, after.bakeoff
     if then.task_sha != now.task_sha:
         yield "the task itself changed between the two: its prompt, its scoring or its limits"

@@ -1,4 +1,4 @@
-"""Verdicts given before: a grader model is asked once for the same question under the same conditions."""
+"""The verdict cache: a grader model is asked the same question under the same conditions only once."""
 
 import hashlib
 import json
@@ -42,9 +42,9 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
 def cached_reply(
     db: Database, job: Job, grader: JudgeConfig, ask: Ask, prompt: Prompt, *, read: Callable[[str], Read]
 ) -> Read:
-    """What a grader model says, as `read` understands it: looked up first, and remembered once it is heard.
+    """A grader model's reply, parsed by `read`: from the cache, or asked for and then cached.
 
-    A reply that `read` refuses is not remembered: it is paid for, but no verdict.
+    A reply that `read` refuses is not cached: it is paid for but is not a verdict.
     """
     key = verdict_key(prompt, grader)
     cached = use_verdict(db, key, job)

@@ -152,13 +152,13 @@ def _warnings(
 ) -> Iterator[str]:
     if quality is not None and quality.is_useful is False:
         yield (
-            f"{this.grader} is no better than chance by these labels (sensitivity + specificity <= 1): "
+            f"{this.grader} is not better than chance by these labels (sensitivity + specificity <= 1): "
             "its verdicts say nothing"
         )
     if quality is not None and quality.weighted:
         yield (
             "some kinds of answers were labelled more often than others: each label counts for the answers "
-            "it stands for"
+            "it represents"
         )
     if quality is not None:
         yield from (f"{one.judge} is not corrected: {one.undefined}" for one in judges if one.undefined)

@@ -1,4 +1,4 @@
-"""What a calibration comes to: the machine-readable result, as plain values."""
+"""The result of a calibration, as plain values and as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -35,7 +35,7 @@ class Agreement:
 class GraderQuality:
     """The grader against people. The counts are of labelled answers as they are.
 
-    `weighted` says that the rates count each label by how many answers it stands for, since some kinds of
+    `weighted` says that the rates count each label by how many answers it represents, since some kinds of
     answers were labelled more often than others. A rate without any answer behind it is None.
     """
 
@@ -55,7 +55,7 @@ class GraderQuality:
 
     @property
     def is_useful(self) -> bool | None:
-        """Whether the grader is better than chance; None when that cannot be told."""
+        """Whether the grader is better than chance; None if unknown."""
         if self.sensitivity is None or self.specificity is None:
             return None
         return self.sensitivity.rate + self.specificity.rate > 1
@@ -63,7 +63,7 @@ class GraderQuality:
 
 @dataclass(frozen=True)
 class CorrectedJudge:
-    """A judge's pass rate as graded and as people would have it; `undefined` says why there is no such."""
+    """A judge's pass rate as graded and as people would have it; `undefined` says why not."""
 
     judge: str
     n: int
@@ -111,7 +111,7 @@ class ToLabel:
 
 @dataclass(frozen=True)
 class BadAnswer:
-    """A known-bad answer put to the grader, and what became of it."""
+    """A known-bad answer and its verdict."""
 
     kind: str
     case_id: str
@@ -121,7 +121,7 @@ class BadAnswer:
 
 @dataclass(frozen=True)
 class GraderCheck:
-    """What the grader made of known-bad answers, none of which may pass."""
+    """How the grader marked known-bad answers, none of which may pass."""
 
     bakeoff_id: int
     grader: str
@@ -137,18 +137,20 @@ class GraderCheck:
 
     @property
     def undecided(self) -> tuple[BadAnswer, ...]:
-        """Those of which it cannot be told: not graded at all, or the grader could not be asked."""
-        told = ("empty", "ungradable")
+        """Answers without a clear end: not graded, or the grader could not be asked."""
+        decided = ("empty", "ungradable")
         return tuple(
             answer
             for answer in self.answers
-            if answer.verdict not in ("passed", "failed") and answer.error_kind not in told
+            if answer.verdict not in ("passed", "failed") and answer.error_kind not in decided
         )
 
     @property
     def ok(self) -> bool | None:
-        """True when none passed; None when that cannot be told of all."""
-        return False if self.passed else None if self.undecided else True
+        """False if any passed, None if some are undecided, else True."""
+        if self.passed:
+            return False
+        return None if self.undecided else True
 
     def warnings(self) -> list[str]:
         """Each kind of bad answer that passed, with its cases."""

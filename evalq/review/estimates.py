@@ -1,4 +1,4 @@
-"""From labelled answers to numbers: how good the grader is, and each judge's rate freed of its errors."""
+"""Estimates from labelled answers: how good the grader is, and each judge's rate corrected for its errors."""
 
 import math
 from collections import Counter
@@ -35,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Kinds:
-    """How answers are told apart, finest first: judge, the grader's verdict, whether judges disagree."""
+    """How answers are grouped, finest first: by judge, grader's verdict, and whether judges disagree."""
 
     contested: frozenset[str]
 
@@ -81,7 +81,7 @@ def is_even(cells: Sequence[Cell]) -> bool:
 
 
 def covering(kinds: Sequence[Kind], answers: Sequence[Answer]) -> Kind | None:
-    """The finest kinds of which every one has a label; None when none of them has."""
+    """The finest grouping in which every group has a label; None if there is none."""
     for kind in kinds:
         if all(cell.labelled for cell in cells_by(kind, answers).values()):
             return kind
@@ -170,13 +170,13 @@ def _ends(cell: Cell) -> tuple[float, float]:
 
 
 FEW = 30
-"""Below so many answers a share has the exact interval, and nothing the normal one of PPI++.
+"""Below this many answers a share has the exact interval, and PPI++ with its normal interval is not used.
 
 In simulations with 20 labels that one held the truth 86 % to 99 % of the time, with 10 down to 67 %.
 """
 
 NO_LABELS = "no answer of it is labelled"
-NO_BETTER = "sensitivity + specificity <= 1: the grader is no better than chance"
+NO_BETTER = "sensitivity + specificity <= 1: the grader is not better than chance"
 TOO_FEW = "too few labels to tell the grader from chance"
 
 
@@ -262,7 +262,7 @@ def _counted(k: int, n: int) -> Estimate | None:
 
 
 def _weighed_rates(pool: Sequence[Answer], kinds: Kinds) -> tuple[Estimate | None, Estimate | None]:
-    """Sensitivity and specificity of labels that prefer some kinds of answers; none if one has no label."""
+    """Sensitivity and specificity when some groups were labelled more often; None if a group has no label."""
     kind = covering(kinds.of_all(), pool)
     if kind is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Review away from the terminal: what is to be rated as JSONL, and the ratings people wrote into it."""
+"""Review in files: exports items to rate as JSONL, and imports the ratings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ FOR_PEOPLE = (
     *("schema", "bakeoff_id", "task", "grader", "case_id", "interface", "instructions", "question"),
     *("reference", "answer", "answers", "rubric", "scale", "blind", "reviews"),
 )
-"""What helps whoever rates; it is not read back."""
+"""Fields that help the reviewer; they are not read back."""
 
 KNOWN = (*FILLED_IN, *FOR_PEOPLE)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What a file of ratings came to; `n_empty` lines nobody has filled in yet."""
+    """The result of importing ratings; `n_empty` lines are not filled in yet."""
 
     stored: int
     decided: int
@@ -48,8 +48,7 @@ def export_items(db: Database, bakeoff_id: int, *, grader: str | None = None) ->
 def import_ratings(db: Database, path: Path, *, reviewer: str) -> Imported:
     """Store the ratings of a JSONL file: all of them, or none when one is wrong.
 
-    `reviewer` is who rated where a line names nobody. Of two ratings of one item by one person the later
-    stands.
+    `reviewer` is used for lines that name none. Of two ratings of one item by one person, the later counts.
     """
     given, n_empty = read_ratings(read_text(path), display_path(path), reviewer=reviewer)
     if not given:
@@ -89,7 +88,7 @@ def read_ratings(text: str, file: str, *, reviewer: str) -> tuple[list[Given], i
 
 
 def _given(value: Any, file: str, line: int, reviewer: str) -> Given | None:
-    """The rating of a line; None when nobody has filled it in."""
+    """The rating of a line; None if it is not filled in."""
     if not isinstance(value, Mapping):
         raise InputError(Problem("not a JSON object", "write {…}", file, line))
     problems = [
@@ -124,7 +123,7 @@ HEAD = ("grader", "scale", "items", "pending", "decided", "disputed", "in hand",
 
 KEYS = """\
 a rating   stores it and shows the next item
-s          skip: it is for somebody else
+s          skip: leave it to another reviewer
 c          write a comment, then the rating
 u          take your last rating back
 q          leave; what you have in hand stays yours for its time limit"""
@@ -173,7 +172,7 @@ def status_rows(status: ReviewStatus) -> list[list[str]]:
 def status_lines(status: ReviewStatus) -> Iterator[str]:
     """Who rated how much, what waits for other answers, and every disagreement with what was said."""
     for grader in status.graders:
-        who = ", ".join(f"{name} {count}" for name, count in grader.reviewers.items()) or "nobody yet"
+        who = ", ".join(f"{name} {count}" for name, count in grader.reviewers.items()) or "none yet"
         yield one_line(
             f"{grader.grader}: {grader.min_required} to {grader.max_allowed} reviews an item; {who}"
         )

@@ -1,4 +1,4 @@
-"""A grader on trial: known-bad answers go through the fleet, and none of them may pass."""
+"""Tries a grader on known-bad answers; none of them may pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ CASES = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """The cases, and what is answered to each by kind of bad answer; `skipped` says what is left out."""
+    """The cases, and the bad answers to each by kind; `skipped` lists kinds left out."""
 
     cases: tuple[EvalCase, ...]
     texts: Mapping[str, Mapping[str, str]]
@@ -55,7 +55,7 @@ class Trial:
 def make_trial(task: TaskConfig, cases: Sequence[EvalCase]) -> Trial:
     """Bad answers to a few positive cases, all of them surely bad: none holds what its case asks for.
 
-    On a negative case to find nothing is right, so such cases are no trial.
+    Finding nothing is right on a negative case, so those are left out.
     """
     fit = [case for case in cases if case.expected_type == "positive" and not may_be_right(case, UNKNOWN)]
     others = {case.id: text for case in fit if (text := _other_answer(task, case, cases))}
@@ -100,7 +100,7 @@ RUN_TYPE = "grader_check"
 
 @dataclass(frozen=True)
 class Suspect:
-    """Which grader is to be tried, on which task and set."""
+    """The grader to try, and the task and set to try it on."""
 
     task: str
     eval_set: str
@@ -110,7 +110,7 @@ class Suspect:
 
 
 def check_grader(settings: Settings, root: Path, suspect: Suspect, *, cap_usd: Decimal) -> GraderCheck:
-    """Have known-bad answers graded, metered and capped like any bake-off, and say which of them passed."""
+    """Have known-bad answers graded, metered and capped like any bake-off, and report which passed."""
     plan, trial = plan_check(settings, root, suspect)
     with open_session(settings, fleet=True) as session:
         bakeoff_id = run_to_end(session, plan, cap_usd=cap_usd, root=root, run_type=RUN_TYPE)

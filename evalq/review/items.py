@@ -200,7 +200,7 @@ def reviewer_name(given: str | None, environ: Mapping[str, str]) -> str:
         try:
             return check_reviewer(getpass.getuser())
         except (KeyError, OSError):
-            raise InputError(Problem("nobody is logged in here", "give --reviewer NAME")) from None
+            raise InputError(Problem("the user of this system has no name", "give --reviewer NAME")) from None
     return check_reviewer(given if given is not None else environ["EVALQ_REVIEWER"])
 
 
@@ -212,7 +212,7 @@ def next_item(
     grader: str | None = None,
     adjudicates: bool = False,
 ) -> Offer:
-    """The item a person is to rate next, of one bake-off or of all; it is theirs for its time limit.
+    """The next item for a reviewer, of one bake-off or of all; reserved for its time limit.
 
     Who asks again without rating gets the same one. With `adjudicates`: one that people disagree on, with
     what they said.
@@ -240,7 +240,7 @@ def open_items(db: Database, bakeoff_id: int, *, grader: str | None = None) -> I
 
 
 def catch_up(db: Database, bakeoff_id: int | None) -> None:
-    """List what has come to wait for people since, in one bake-off or in all."""
+    """List the answers that wait for people, in one bake-off or in all."""
     for each in sorted({grade.bakeoff_id for grade in reviews.unlisted_grades(db, bakeoff_id)}):
         _catch_up(db, each)
 

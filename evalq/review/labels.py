@@ -22,7 +22,7 @@ LABEL_SUFFIXES = (".csv", ".jsonl")
 REQUIRED = ("judge", "case_id", "passed")
 COLUMNS = ("judge", "case_id", "sample", "passed", "labeller")
 FOR_PEOPLE = ("stratum", "input", "expected", "answer", "comment")
-"""Columns that help whoever labels; they are not read back."""
+"""Columns that help the labeller; they are not read back."""
 
 KNOWN = (*COLUMNS, *FOR_PEOPLE)
 ANONYMOUS = "anonymous"
@@ -49,7 +49,7 @@ class Label:
 
 @dataclass(frozen=True)
 class LabelFile:
-    """The labels of a file, and how many of its rows nobody has filled in yet."""
+    """The labels of a file, and how many of its rows are not filled in yet."""
 
     file: str
     labels: tuple[Label, ...]
@@ -251,7 +251,7 @@ def contested_cases(answers: Iterable[Answer]) -> frozenset[str]:
 def votes_of(labels: LabelFile, answers: Sequence[Answer], *, bakeoff_id: int) -> list[Vote]:
     """The labels of a file as votes; InputError with every label that belongs to no graded answer.
 
-    Of two labels by one person for one answer the later stands.
+    Of two labels by one person for one answer, the later counts.
     """
     found = {(one.judge, one.case_id, one.sample): one for one in answers}
     votes: dict[tuple[int, str], Vote] = {}
@@ -328,7 +328,7 @@ def render_csv(rows: Sequence[ToLabel], texts: Mapping[int, Shown]) -> str:
 
 
 def render_jsonl(rows: Sequence[ToLabel], texts: Mapping[int, Shown]) -> str:
-    """The same as JSON, one object a line; `passed` is null until somebody fills it in."""
+    """The same as JSON, one object a line; `passed` is null until filled in."""
     objects = ({**_fields(row, texts[row.job_id]), "passed": None} for row in rows)
     return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
 

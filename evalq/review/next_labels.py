@@ -28,11 +28,11 @@ def choose_next(
 
     Judges and the grader's verdicts get the same number of labels, and within them the cases on which
     judges disagree come first, two for one other. Strata are labelled in proportion to their size, and a
-    stratum's answers come in a random order: so every label can be weighed by how many it stands for.
+    stratum's answers come in a random order: so every label can be weighted by the answers it represents.
     """
-    desk = _Desk(answers, contested, seed)
+    queue = _LabelQueue(answers, contested, seed)
     chosen: list[ToLabel] = []
-    while len(chosen) < count and (answer := desk.take()):
+    while len(chosen) < count and (answer := queue.take()):
         is_contested = answer.case_id in contested
         reason = "judges disagree" if is_contested else "judges agree: is the grader right?"
         place = (answer.job_id, answer.judge, answer.case_id, answer.sample, answer.stratum)
@@ -40,7 +40,7 @@ def choose_next(
     return chosen
 
 
-class _Desk:
+class _LabelQueue:
     """The answers in piles, and how many of each are labelled or on their way to be."""
 
     def __init__(self, answers: Sequence[Answer], contested: frozenset[str], seed: int) -> None:

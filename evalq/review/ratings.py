@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"[0-9a-f]{4,12}")
 
 @dataclass(frozen=True)
 class Given:
-    """A rating as somebody gives it: of which item (the first letters of its name will do), by whom.
+    """A rating: the item (a unique prefix of its name is enough) and the reviewer.
 
     `said` is what `read_rating` takes; `file` and `line` are where it is written.
     """
@@ -38,7 +38,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Rated:
-    """What a rating came to: where the item stands now, and how many answers still wait for people."""
+    """The state of an item after a rating, and how many answers still wait for people."""
 
     item: str
     bakeoff_id: int

@@ -1,4 +1,4 @@
-"""How the review of a bake-off stands: what waits, who rated, how far they agree, what to adjudicate."""
+"""The state of a review: what waits, who rated, how far reviewers agree, what to adjudicate."""
 
 import math
 from collections import Counter, defaultdict
@@ -86,7 +86,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An item that people could not decide: who said what, and why that is no decision."""
+    """An item that reviewers could not decide: their ratings, and why they do not decide it."""
 
     item: str
     case_id: str
@@ -96,7 +96,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class GraderStatus:
-    """One grader: items by where they stand; `in_hand` are being rated, `waiting` answers wait for others."""
+    """One grader: items by state; `in_hand` are being rated, `waiting` answers wait for others."""
 
     grader: str
     scale: str
@@ -142,7 +142,7 @@ class ReviewStatus:
 
 
 def status(db: Database, bakeoff_id: int) -> ReviewStatus:
-    """How the review of a bake-off stands now."""
+    """Read the state of a bake-off's review."""
     catch_up(db, bakeoff_id)
     bakeoff = bakeoffs.get(db, bakeoff_id)
     by_grader: defaultdict[str, list[ListedItem]] = defaultdict(list)

@@ -50,7 +50,7 @@ def test_a_holdout_is_refused_and_nothing_is_recorded(frozen: Any, file: Path) -
 def test_nothing_is_final_on_a_dev_set(frozen: Any) -> None:
     done = frozen.run(*BAKE, "dev-12", FINAL)
     assert done.returncode == 2
-    assert "'dev-12' is no holdout" in done.stderr
+    assert "'dev-12' is not a holdout" in done.stderr
 
 
 def test_a_holdout_cannot_hide_behind_another_name(frozen: Any) -> None:

@@ -19,7 +19,7 @@ def check(db: Database, bakeoff_id: int | None = None) -> list[Inconsistency]:
 def repair(
     db: Database, findings: Sequence[Inconsistency], bakeoff_id: int | None = None
 ) -> list[Inconsistency]:
-    """Mend what was found, and what comes up on the way; return what a new check still finds.
+    """Repair what was found and what that uncovers; return what a new check still finds.
 
     Safe beside a working fleet: each repair is a transaction that looks again before it writes, and a job
     under a valid lease is left to its worker.

@@ -15,7 +15,7 @@ from evalq.store.fsck import BrokenRow, Find, StoredKappa
 from evalq.summary.comparisons import agreements
 
 Repair = Callable[[Database, int, Sequence[int]], None]
-"""Mends the rows with these ids in one bake-off; 0 for what belongs to none."""
+"""Repairs the rows with these ids in one bake-off; 0 for rows that belong to none."""
 
 
 @dataclass(frozen=True)
@@ -85,35 +85,35 @@ def _agreements(db: Database, bakeoff_id: int) -> list[Agreement]:
     return agreements(vectors, {judge.judge: judge.vendor for judge in judges})
 
 
-def _compare(kept: Sequence[StoredKappa], told: Sequence[Agreement]) -> Iterator[dict[str, str]]:
+def _compare(kept: Sequence[StoredKappa], computed: Sequence[Agreement]) -> Iterator[dict[str, str]]:
     """Pairs are unordered: which judge is named first goes by rank, and a late price may change that."""
     stored = {frozenset((kappa.a, kappa.b)): kappa for kappa in kept}
     times = Counter(frozenset((kappa.a, kappa.b)) for kappa in kept)
-    expected = {frozenset((pair.a, pair.b)): pair for pair in told}
+    expected = {frozenset((pair.a, pair.b)): pair for pair in computed}
     for pair in sorted(expected.keys() | stored.keys(), key=sorted):
         if found := _difference(stored.get(pair), expected.get(pair), times[pair]):
             a, b = sorted(pair) if len(pair) > 1 else [*pair, *pair]
             yield {"a": a, "b": b, "found": found}
 
 
-def _difference(kept: StoredKappa | None, told: Agreement | None, times: int) -> str | None:
+def _difference(kept: StoredKappa | None, computed: Agreement | None, times: int) -> str | None:
     if kept is None:
         return "no kappa is stored"
-    if told is None:
+    if computed is None:
         return "a kappa is stored though there is nothing to compare"
     if times > 1:
         return f"{times} kappas are stored"
-    if _says(kept, told):
+    if _is_equal(kept, computed):
         return None
-    said = "undefined" if told.kappa is None else told.kappa
-    return f"kappa {kept.kappa.normalize():f} over {kept.n} cases, the verdicts say {said} over {told.n}"
+    said = "undefined" if computed.kappa is None else computed.kappa
+    return f"kappa {kept.kappa.normalize():f} over {kept.n} cases, the verdicts say {said} over {computed.n}"
 
 
-def _says(kept: StoredKappa, told: Agreement) -> bool:
+def _is_equal(kept: StoredKappa, computed: Agreement) -> bool:
     """A constant rater has no kappa; the number stored for it is a convention."""
-    if (kept.n, kept.degenerate) != (told.n, told.degenerate):
+    if (kept.n, kept.degenerate) != (computed.n, computed.degenerate):
         return False
-    return told.kappa is None or abs(float(kept.kappa) - told.kappa) < _TOLERANCE
+    return computed.kappa is None or abs(float(kept.kappa) - computed.kappa) < _TOLERANCE
 
 
 def find_stale_reviews(db: Database, bakeoff_id: int | None) -> list[BrokenRow]:
@@ -319,6 +319,6 @@ CHECKS: dict[str, ConsistencyCheck] = {
         find_broken_logs,
         "holdout log of {task}, line {line}",
         "it {found}",
-        "no repair: what was recorded is to stay; `evalq holdout verify-log --task {task}` compares the file",
+        "no repair: the log is never changed; `evalq holdout verify-log --task {task}` compares the file",
     ),
 }

@@ -1,4 +1,4 @@
-"""The hash chain of a holdout log: how a line is written, and what is wrong with lines that were changed.
+"""The hash chain of a holdout log: writes its lines, and finds every line that was changed.
 
 A line is canonical JSON (sorted keys, no spaces, UTF-8) with its number `seq`, the hash of the line before it
 in `prev`, and in `hash` the SHA-256 of its own text without that field.
@@ -17,14 +17,14 @@ from pydantic import TypeAdapter
 from evalq.results import BakeOffResult
 
 GENESIS = "0" * 64
-"""What the first line follows."""
+"""The hash before the first line."""
 
 BreakKind = Literal["edit", "deletion", "swap", "insertion", "truncation", "disagreement", "set"]
 
 
 @dataclass(frozen=True)
 class Link:
-    """A line that is right in itself: its number, its neighbours by hash, and everything it says."""
+    """A sound line: its number, its hash, the hash before it, and its fields."""
 
     seq: int
     prev: str
@@ -39,7 +39,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A line somebody wrote down elsewhere: a report, an alert, a commit."""
+    """A line that was noted elsewhere: in a report, an alert or a commit."""
 
     seq: int
     hash: str
@@ -61,13 +61,13 @@ class _NumberedLink:
 
 
 def canonical(fields: Mapping[str, Any]) -> bytes:
-    """The one way to write these fields: sorted keys, no spaces, UTF-8."""
+    """The canonical form of these fields: sorted keys, no spaces, UTF-8."""
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8")
 
 
 def next_link(fields: Mapping[str, Any], after: Link | None) -> Link:
-    """The line that says this after another one, or as the first."""
+    """Make the line that follows another one, or the first line."""
     seq, prev = (after.seq + 1, after.hash) if after else (1, GENESIS)
     whole = {**fields, "seq": seq, "prev": prev}
     digest = _hash(whole)
@@ -75,19 +75,19 @@ def next_link(fields: Mapping[str, Any], after: Link | None) -> Link:
 
 
 def line_of(link: Link) -> bytes:
-    """The line as it stands in the log, its line break included."""
+    """The line as written in the log, with its line break."""
     return canonical(link.fields) + b"\n"
 
 
 def read_line(line: bytes) -> Link:
-    """Read a line that is right in itself; ValueError says what is wrong with any other."""
+    """Read a sound line; raise ValueError with what is wrong with any other."""
     if not line.endswith(b"\n"):
         raise ValueError("does not end with a line break: it was cut off")
     try:
         fields = json.loads(line)
         is_canonical = isinstance(fields, dict) and canonical(fields) + b"\n" == line
     except (ValueError, RecursionError):
-        raise ValueError("is no JSON object any more") from None
+        raise ValueError("is not a JSON object") from None
     if not is_canonical:
         raise ValueError("is not written as evalq writes it")
     seq, prev, digest = (fields.get(name) for name in ("seq", "prev", "hash"))
@@ -105,7 +105,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def sound_links(lines: Sequence[bytes]) -> list[Link]:
-    """The lines that are right in themselves, in order; the others are passed over."""
+    """The sound lines, in order."""
     return [placed.link for placed in _read(lines)[0]]
 
 
@@ -113,7 +113,7 @@ def parse_anchor(text: str) -> Anchor:
     """Read SEQ:HASH; ValueError for anything else."""
     found = re.fullmatch(r"([1-9]\d{0,17}):([0-9a-f]{64})", text.strip())
     if not found:
-        raise ValueError(f"{text!r} is no SEQ:HASH")
+        raise ValueError(f"{text!r} is not SEQ:HASH")
     return Anchor(int(found[1]), found[2])
 
 
@@ -131,7 +131,7 @@ def find_breaks(lines: Sequence[bytes], anchor: Anchor | None = None) -> list[Br
 
 
 def find_difference(file_lines: Sequence[bytes], kept_lines: Sequence[bytes]) -> Break | None:
-    """The first line at which the file and the database do not say the same."""
+    """The first line at which the file and the database differ."""
     for line, (written, kept) in enumerate(zip(file_lines, kept_lines, strict=False), start=1):
         if written != kept:
             return Break("disagreement", line, "is not the line that the database holds")
@@ -158,7 +158,7 @@ def _read(lines: Sequence[bytes]) -> tuple[list[_NumberedLink], list[Break]]:
 
 
 def _once(sound: Sequence[_NumberedLink]) -> tuple[list[_NumberedLink], list[Break]]:
-    """One line for each seq: of several the one that another line follows; the rest was put in."""
+    """One line per seq: of several the one that another line follows; the others were inserted."""
     followed = {placed.link.prev for placed in sound}
     kept: dict[int, _NumberedLink] = {}
     for placed in sorted(sound, key=lambda one: (one.link.hash not in followed, one.line)):
@@ -179,7 +179,7 @@ def _swaps(once: Sequence[_NumberedLink]) -> Iterator[Break]:
 
 
 def _gaps(once: Sequence[_NumberedLink], bad: set[int]) -> Iterator[Break]:
-    """Numbers that no line has, beyond what the changed lines between may have been."""
+    """Missing numbers, beyond those that the changed lines in between may have had."""
     seq_before = line_before = 0
     for line, seq in zip((one.line for one in once), sorted(one.link.seq for one in once), strict=True):
         between = sum(line_before < number < line for number in bad)
@@ -191,13 +191,13 @@ def _gaps(once: Sequence[_NumberedLink], bad: set[int]) -> Iterator[Break]:
 
 
 def _loose_links(once: Sequence[_NumberedLink]) -> Iterator[Break]:
-    """Lines right in themselves that do not follow the one before them: one of the two was written anew."""
+    """Sound lines that do not follow the line before them: one of the two was rewritten."""
     ordered = sorted(once, key=lambda placed: placed.link.seq)
     if ordered and ordered[0].link.seq == 1 and ordered[0].link.prev != GENESIS:
         yield Break("edit", ordered[0].line, "is not a first line: it follows another")
     for before, placed in pairwise(ordered):
         if placed.link.seq == before.link.seq + 1 and placed.link.prev != before.link.hash:
-            found = f"does not follow line {before.line}: one of the two was written anew"
+            found = f"does not follow line {before.line}: one of the two was rewritten"
             yield Break("edit", placed.line, found)
 
 
@@ -272,12 +272,12 @@ _ENTRY: TypeAdapter[LogEntry] = TypeAdapter(LogEntry)
 
 
 def entry_of(fields: Mapping[str, Any]) -> LogEntry:
-    """The entry of a line; what only a newer evalq knows is passed over, ValueError for what is no entry."""
+    """Parse the entry of a line; ignores unknown fields, raises ValueError if it is not an entry."""
     return _ENTRY.validate_python(dict(fields))
 
 
 def result_entry(intent: LogEntry, result: BakeOffResult, *, at: str) -> LogEntry:
-    """What the look announced by an intent came to."""
+    """The result entry of the look that an intent announced."""
     scores = tuple(Score(run.judge, run.n_graded, run.n_pass, run.accuracy) for run in result.runs)
     return replace(
         intent,
@@ -326,18 +326,18 @@ class History:
 
     @property
     def eval_sets(self) -> list[str]:
-        """The sets it speaks of, in order of appearance."""
+        """The sets in the log, in order of appearance."""
         return list(dict.fromkeys(entry.eval_set for entry in self.entries))
 
 
 def history_of(links: Iterable[Link]) -> History:
-    """The entries of a log; a line that says nothing of the kind is passed over."""
+    """The entries of a log; lines that are not entries are skipped."""
     entries = (_entry_or_none(link.fields) for link in links)
     return History(tuple(entry for entry in entries if entry is not None))
 
 
 def look_warning(eval_set: str, earlier: Sequence[LogEntry]) -> str | None:
-    """What must be said of a look that is not the first."""
+    """A warning for a look that is not the first."""
     if not earlier:
         return None
     days = ", ".join(entry.at[:10] for entry in earlier[-3:])

@@ -1,4 +1,4 @@
-"""The guard of frozen sets: who may look at a holdout, and what a refusal says."""
+"""Guards holdouts: refuses looks without a reason, and audits the log of looks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from evalq.errors import InputError, Problem, Refused
 from evalq.store.database import Database
 
 Purpose = Literal["final-decision", "drift_check"]
-"""Why somebody may look: the run type that such a bake-off has."""
+"""Reasons to look at a holdout; the run type of such a bake-off."""
 
 
 def is_holdout(eval_set_name: str) -> bool:
-    """True for every set named `holdout-…`; the file system may not tell cases apart, so neither do we."""
+    """Whether a set is named `holdout-…`, in any case: some file systems ignore it."""
     return eval_set_name.lower().startswith("holdout-")
 
 
 def check_look(
     eval_set: str, *, task: str, judges: Sequence[str], purpose: Purpose | None, other_sets: Sequence[str]
 ) -> None:
-    """Refuse a look nobody decided on, and a final decision on a set that anybody may look at."""
+    """Refuse a holdout without a reason, and a final decision on a set that is not a holdout."""
     if is_holdout(eval_set):
         if purpose is None:
             raise Refused(_refusal(eval_set, task, judges, other_sets))
     elif purpose == "final-decision":
         raise InputError(
             Problem(
-                f"{eval_set!r} is no holdout, so there is nothing final about it",
+                f"{eval_set!r} is not a holdout, so it takes no final decision",
                 "leave out --final-decision, or name a set called holdout-…",
             )
         )
@@ -54,17 +54,17 @@ def _refusal(eval_set: str, task: str, judges: Sequence[str], other_sets: Sequen
 
 
 def refuse_writing(path: Path, *, task: str, root: Path) -> None:
-    """Refuse a file that is a holdout, or whose bytes or name the log of looks speaks of."""
+    """Refuse to write a file that is a holdout, by its name or by the log of looks."""
     frozen = find_frozen(path, task=task, root=root)
     if frozen:
         raise Refused(
-            f"{frozen!r} is a holdout: nothing is added to it or changed in it, whoever asks; "
+            f"{frozen!r} is a holdout: it cannot be added to or changed; "
             f"name another set with --eval-set, one not called holdout-…"
         )
 
 
 def refuse_reading(path: Path, *, task: str, root: Path) -> None:
-    """Refuse a holdout as an example of anything: what is shown of it is no longer held out."""
+    """Refuse to use a holdout as examples: cases shown to a model are no longer held out."""
     frozen = find_frozen(path, task=task, root=root)
     if frozen:
         raise Refused(
@@ -92,7 +92,7 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def _logged(path: Path, names: list[str], task: str, root: Path) -> str | None:
-    """The set as the log knows it: frozen under one of these names, or with these very bytes."""
+    """The name of a set frozen in the log under one of these names, or with the same bytes."""
     entries = history_of(chain.sound_links(read_mirror(root, task) or [])).entries
     sha256 = file_sha256(path) if path.is_file() else None
     return next((one.eval_set for one in entries if one.eval_set in names or one.set_sha256 == sha256), None)
@@ -103,7 +103,7 @@ DATABASE = "database"
 
 @dataclass(frozen=True)
 class LogFinding:
-    """What is wrong, and at which line of which copy: `where` is the file, or `database`."""
+    """What is wrong at which line; `where` is the file, or `database`."""
 
     where: str
     line: int
@@ -113,7 +113,7 @@ class LogFinding:
 
 @dataclass(frozen=True)
 class Audit:
-    """One task's log: how long each copy is, and all that is wrong; no file lines when there is no file."""
+    """The audit of one task's log: the length of each copy (None without a file) and everything wrong."""
 
     task: str
     head: str | None
@@ -154,7 +154,7 @@ def _in_database(
 def _in_file(
     file: str, written: Sequence[bytes] | None, kept: Sequence[bytes], anchor: Anchor | None
 ) -> Iterator[LogFinding]:
-    """The file by itself, then against the database; one without any line contradicts nobody."""
+    """Check the file by itself, then against the database."""
     if written is not None or not kept:
         yield from (_finding(file, one) for one in chain.find_breaks(written or [], anchor))
     difference = chain.find_difference(written or [], kept) if kept else None

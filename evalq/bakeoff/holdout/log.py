@@ -1,4 +1,4 @@
-"""The holdout log in Postgres: read, and continued by one writer at a time."""
+"""The holdout log in Postgres and its mirror file: read, and continued by one writer at a time."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ from evalq.store.holdout_log import LoggedBakeOff, LogLine
 
 
 def lock(tx: Connection, task: str) -> None:
-    """Keep everybody else from writing the log of a task until the transaction ends."""
+    """Lock the log of a task until the transaction ends."""
     holdout_log.lock_log(tx, task)
 
 
@@ -29,13 +29,13 @@ def read_lines(db: Database | Connection, task: str) -> list[bytes]:
 
 
 def read_history(db: Database | Connection, task: str) -> History:
-    """What the log of a task says."""
+    """Read the log of a task as entries."""
     return history_of(chain.sound_links(read_lines(db, task)))
 
 
 def append(tx: Connection, entry: LogEntry) -> Link:
     """Write one more line; the transaction holds the lock."""
-    # By the columns: the last line itself may have been tampered with, which is to stay visible.
+    # By the columns: if the last line was tampered with, that must stay visible.
     last = holdout_log.log_head(tx, entry.task)
     after = Link(last.seq, "", last.hash, {}) if last else None
     link = chain.next_link(entry.fields(), after)
@@ -165,12 +165,12 @@ def _write_all(file: FileIO, data: bytes) -> None:
 
 def _unusable(path: Path, exc: OSError) -> str:
     reason = exc.strerror or type(exc).__name__
-    return f"{display_path(path)} cannot be written ({reason}), and no look goes unrecorded; mend that first"
+    return f"{display_path(path)} cannot be written ({reason}), and every look is logged; make it writable"
 
 
 @dataclass(frozen=True)
 class Log:
-    """One task's log, and how the bake-offs it names stand by their uid."""
+    """One task's log, with the states of its bake-offs by uid."""
 
     task: str
     head: str | None

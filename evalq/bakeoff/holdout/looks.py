@@ -1,4 +1,4 @@
-"""Looks at frozen sets: announced before the first call, closed with what they came to."""
+"""Looks at holdouts: logged before the first call, and closed with their result."""
 
 import json
 import uuid
@@ -24,7 +24,7 @@ from evalq.store.definitions import evalset_sha
 
 @dataclass(frozen=True)
 class Look:
-    """A look that was announced: its bake-off is recorded under its uid."""
+    """A logged look; its bake-off is recorded under its uid."""
 
     uid: uuid.UUID
     task: str
@@ -33,12 +33,12 @@ class Look:
 
 
 def admit(db: Database, root: Path | None, plan: Plan, *, run_type: str) -> uuid.UUID:
-    """The uid a bake-off is to have: on a holdout that of its look, which is announced here or refused."""
+    """The uid for a new bake-off; on a holdout, log the look under it or refuse."""
     if not is_holdout(plan.evalset.name):
         return uuid.uuid4()
     if run_type not in get_args(Purpose):
         raise Refused(
-            f"{plan.evalset.name!r} is a frozen holdout, and a {run_type} is no reason to look at it"
+            f"{plan.evalset.name!r} is a frozen holdout, and a {run_type} is not a reason to look at it"
         )
     return open_look(db, root, plan, purpose=cast(Purpose, run_type)).uid
 
@@ -73,7 +73,7 @@ def close_look(db: Database, look: Look, result: BakeOffResult) -> None:
 
 
 def record_result(tx: Connection, task: str, uid: uuid.UUID, result: BakeOffResult) -> None:
-    """Write what the look of a bake-off came to, unless it had no intent or the log says just that."""
+    """Log the result of a look, unless it has no intent or the same result is logged already."""
     log.lock(tx, task)
     history = log.read_history(tx, task)
     intent, last = history.intent_of(str(uid)), history.result_of(str(uid))
@@ -85,7 +85,7 @@ def record_result(tx: Connection, task: str, uid: uuid.UUID, result: BakeOffResu
 
 
 def warn_before(db: Database, plan: Plan) -> str | None:
-    """What is to be said before a final decision on a set that was looked at already."""
+    """A warning before a final decision on a set that was looked at before."""
     looks = log.read_history(db, plan.task.name).looks(plan.evalset.name, evalset_sha(plan.evalset))
     return look_warning(plan.evalset.name, looks)
 
@@ -93,7 +93,7 @@ def warn_before(db: Database, plan: Plan) -> str | None:
 def write_entry(db: Database, root: Path | None, entry: LogEntry) -> Link:
     """Continue the log in the database and in the file, or in neither.
 
-    The file first, the commit last: who dies in between leaves a file that is ahead, and the next writer
+    The file first, the commit last: a crash in between leaves a file that is ahead, and the next writer
     takes its line over. Refused: the log is broken or contradicted, the set was changed, the disk is full.
     """
     with db.transaction() as tx:
@@ -108,13 +108,13 @@ def write_entry(db: Database, root: Path | None, entry: LogEntry) -> Link:
 
 
 def take_over(tx: Connection, task: str, mirror: Mirror) -> None:
-    """Lines of the file that a younger database does not have yet become its own."""
+    """Copy lines of the file that the database does not have yet."""
     for link in mirror.lines_ahead(log.read_lines(tx, task)):
         log.add_link(tx, task, link)
 
 
 def complete_files(db: Database, root: Path) -> list[str]:
-    """Bring the project's log files up to the database's lines; return what is wrong with any of them."""
+    """Complete the project's log files from the database; return what is wrong with any of them."""
     problems = []
     for task in log.logged_tasks(db):
         if not mirror_path(root, task).parent.is_dir():
@@ -158,7 +158,7 @@ def _append(tx: Connection, entry: LogEntry) -> Link:
 
 
 def _file_root(root: Path | None, intent: LogEntry) -> Path | None:
-    """Where the file is written; a drift check of a fleet that has no folder to write to goes on without."""
+    """Where to write the file; a drift check of a fleet without a writable folder goes on without it."""
     if root is None or intent.is_look:
         return root
     try:
@@ -169,7 +169,7 @@ def _file_root(root: Path | None, intent: LogEntry) -> Path | None:
 
 
 def close_bakeoff(tx: Connection, bakeoff: BakeOffRow, result: BakeOffResult) -> BakeOffResult:
-    """Write the result of a look into the log as its bake-off concludes; the result as it is to be stored."""
+    """Log the result of a look as its bake-off concludes; return the result to store."""
     if is_holdout(bakeoff.eval_set_name):
         record_result(tx, bakeoff.task_name, bakeoff.uid, result)
     return annotate(tx, replace(bakeoff, result=None), result)
@@ -201,7 +201,7 @@ class Frozen:
 
 
 def freeze(db: Database, root: Path, *, name: str, task: str | None, reason: str | None = None) -> Frozen:
-    """Write a set's hash into the log; of a set that changed since it was hashed only with a reason."""
+    """Log a set's hash; a set that changed since needs a reason."""
     task_name = task or task_of_set(name, root)
     path = find_evalset(name, task_name, root)
     loaded = load_evalset(path)
@@ -211,7 +211,7 @@ def freeze(db: Database, root: Path, *, name: str, task: str | None, reason: str
         raise InputError(Problem(f"{loaded.n_drafts} of its cases are drafts", remedy, loaded.file))
     if not is_holdout(evalset.name):
         remedy = f"rename it to holdout-{evalset.name} first"
-        raise InputError(Problem(f"{evalset.name!r} is no holdout, so nothing would guard it", remedy))
+        raise InputError(Problem(f"{evalset.name!r} is not a holdout, so nothing guards it", remedy))
     sha256 = file_sha256(path)
     if _is_frozen(db, task_name, evalset.name, sha256):
         return Frozen(task_name, evalset.name, sha256, log.head(db, task_name), is_new=False)

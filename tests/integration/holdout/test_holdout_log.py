@@ -100,7 +100,7 @@ def test_a_result_without_intent_is_none(db: Database, record: Callable[..., int
 def test_nobody_gets_past_the_guard_by_starting_a_bake_off_directly(
     db: Database, root: Path, file: Path, decide: Callable[..., int], sql: Sql
 ) -> None:
-    with pytest.raises(Refused, match="a smoke is no reason to look at it"):
+    with pytest.raises(Refused, match="a smoke is not a reason to look at it"):
         decide(run_type="smoke")
     assert sql("SELECT count(*) FROM bakeoffs") == [(0,)]
     assert not file.exists()

@@ -159,7 +159,7 @@ def test_a_bake_off_takes_task_and_judges_from_the_exam(capsys: pytest.CaptureFi
     [
         (["--task", "capitals"], "brings its own task; leave out --task"),
         (["--scorer", "strict_substring"], "brings its own graders; leave out --scorer"),
-        (["--final-decision"], "is no holdout"),
+        (["--final-decision"], "is not a holdout"),
     ],
 )
 def test_a_bake_off_on_an_exam_takes_nothing_against_it(

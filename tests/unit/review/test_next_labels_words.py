@@ -100,7 +100,7 @@ def test_a_ranking_that_holds_is_said_to_hold() -> None:
 
 def test_a_grader_no_better_than_chance_is_warned_of_and_corrects_nothing() -> None:
     found = calibration(labelled(answers("a", 10, 10, 10, 10)), separate=True)
-    assert "g is no better than chance" in found.warnings[0]
+    assert "g is not better than chance" in found.warnings[0]
     assert "a is not corrected: sensitivity + specificity <= 1" in found.warnings[1]
     assert found.is_inconclusive
 

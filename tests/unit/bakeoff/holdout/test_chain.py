@@ -156,10 +156,10 @@ def test_an_end_both_changed_and_cut_is_both() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"\n", "is no JSON object"),
+        (b"\n", "is not a JSON object"),
         (b"[1]\n", "is not written as evalq"),
-        (b"[" * 100_000 + b"\n", "is no JSON object"),
-        (b'{"a":NaN}\n', "is no JSON object"),
+        (b"[" * 100_000 + b"\n", "is not a JSON object"),
+        (b'{"a":NaN}\n', "is not a JSON object"),
         (b'{"a": 1}\n', "is not written as evalq"),
         (b'{"a":1}\n', "has no number or no hash"),
         (b'{"hash":"x","prev":"y","seq":true}\n', "has no number or no hash"),
@@ -174,7 +174,7 @@ def test_what_is_no_line_says_why(line: bytes, reason: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "4", "4:", f"0:{'a' * 64}", f"-1:{'a' * 64}", f"1:{'A' * 64}", "x:y"])
 def test_what_is_no_anchor_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no SEQ:HASH"):
+    with pytest.raises(ValueError, match="is not SEQ:HASH"):
         parse_anchor(text)
 
 

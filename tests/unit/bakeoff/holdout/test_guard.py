@@ -55,5 +55,5 @@ def test_any_other_set_may_be_looked_at(name: str, purpose: str | None) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_nothing_is_final_about_a_set_that_is_no_holdout(name: str) -> None:
-    with pytest.raises(InputError, match=r"is no holdout.*leave out --final-decision"):
+    with pytest.raises(InputError, match=r"is not a holdout.*leave out --final-decision"):
         look(name, "final-decision")
