@@ -1,1 +1,1 @@
-"""Ingest: rows of production data become cases, scrubbed and reviewed before anything is written."""
+"""Making cases: from rows of production data, scrubbed and reviewed, or drafted by a model."""

@@ -1,4 +1,4 @@
-"""Scrubbing: personal data and secrets found in texts and replaced by stand-ins; pure, and never complete."""
+"""Scrubbing: finds personal data and secrets in texts and replaces them by stand-ins; never complete."""
 
 from evalq.cases.scrub.contacts import find_addresses, find_birth_dates, find_emails, find_ips
 from evalq.cases.scrub.credentials import (
@@ -29,6 +29,6 @@ DETECTORS: dict[Kind, Find] = {
     "birth-date": find_birth_dates,
     "address": find_addresses,
 }
-"""Where two find the same characters, the one listed first names the kind."""
+"""Where two detectors find the same characters, the first one listed decides the kind."""
 
 RANKING: tuple[Kind, ...] = (*DETECTORS, "name")

@@ -1,4 +1,4 @@
-"""Ways to reach somebody: e-mail and IP addresses."""
+"""Finds ways to reach or recognise a person: e-mail, IP and street addresses, dates of birth."""
 
 import re
 from collections.abc import Iterator
@@ -25,51 +25,6 @@ _VERSION = re.compile(
     r"(?i)(?:(?<![^\W\d_])(?:v|ver|version|build|release|firmware|phiên bản|section|chapter|table"
     r"|abschnitt|kapitel|tabelle|mục|điều)[ .:=]{0,3}|[§/][ ]?)\Z"
 )
-
-
-def find_emails(text: str) -> Iterator[Place]:
-    """E-mail addresses, in letters of any language, and those spelt with (at)."""
-    for found in _DOMAIN.finditer(text):
-        local = _LOCAL_PART.search(text, max(0, found.start() - 64), found.start())
-        if local and _is_mailbox(local, found, text):
-            yield local.end() - len(local[0].lstrip(".'-")), found.end()
-    yield from (found.span() for found in _SPELT_OUT.finditer(text))
-
-
-def _is_mailbox(local: re.Match[str], domain: re.Match[str], text: str) -> bool:
-    """Not a picture's name, not a repository's address, not the login of a URL: that is found as such."""
-    if not local[0].strip(".'-") or domain["top"].lower() in _FILE_ENDINGS:
-        return False
-    is_repository = local[0] == "git" and text.startswith(":", domain.end())
-    return not is_repository and not _IN_URL_LOGIN.search(text, max(0, local.start() - 220), local.start())
-
-
-def find_ips(text: str) -> Iterator[Place]:
-    """IPv4 and IPv6 addresses that may be somebody's: not loopback, not masks, not versions."""
-    for found in _IPV4.finditer(text):
-        is_version = _VERSION.search(text, max(0, found.start() - 16), found.start())
-        if not is_version and _is_somebodys(IPv4Address(found[0])):
-            yield found.span()
-    for found in _IPV6.finditer(text):
-        address = _ipv6(found[0])
-        if address and _is_somebodys(address):
-            yield found.span()
-
-
-def _ipv6(text: str) -> IPv6Address | None:
-    """A word like dead::beef, or a scope like a::b, is no address without a digit."""
-    if text.count(":") < 2 or not re.search(r"\d", text):
-        return None
-    try:
-        return IPv6Address(text)
-    except AddressValueError:
-        return None
-
-
-def _is_somebodys(address: IPv4Address | IPv6Address) -> bool:
-    is_mask = address.version == 4 and str(address).startswith("255.")
-    return not (address.is_loopback or address.is_unspecified or address.is_multicast or is_mask)
-
 
 _MONTHS = (
     r"(?:jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?"
@@ -131,13 +86,57 @@ _VIETNAMESE = re.compile(
 )
 
 
+def find_emails(text: str) -> Iterator[Place]:
+    """E-mail addresses, in letters of any language, and those spelt with (at)."""
+    for found in _DOMAIN.finditer(text):
+        local = _LOCAL_PART.search(text, max(0, found.start() - 64), found.start())
+        if local and _is_mailbox(local, found, text):
+            yield local.end() - len(local[0].lstrip(".'-")), found.end()
+    yield from (found.span() for found in _SPELT_OUT.finditer(text))
+
+
+def _is_mailbox(local: re.Match[str], domain: re.Match[str], text: str) -> bool:
+    """False for a picture's name, a repository's address, and the login of a URL, found as such."""
+    if not local[0].strip(".'-") or domain["top"].lower() in _FILE_ENDINGS:
+        return False
+    is_repository = local[0] == "git" and text.startswith(":", domain.end())
+    return not is_repository and not _IN_URL_LOGIN.search(text, max(0, local.start() - 220), local.start())
+
+
+def find_ips(text: str) -> Iterator[Place]:
+    """IPv4 and IPv6 addresses that may identify a person: not loopback, masks or versions."""
+    for found in _IPV4.finditer(text):
+        is_version = _VERSION.search(text, max(0, found.start() - 16), found.start())
+        if not is_version and _is_personal(IPv4Address(found[0])):
+            yield found.span()
+    for found in _IPV6.finditer(text):
+        address = _parse_ipv6(found[0])
+        if address and _is_personal(address):
+            yield found.span()
+
+
+def _parse_ipv6(text: str) -> IPv6Address | None:
+    """None for words like dead::beef and scopes like a::b: without a digit they are not addresses."""
+    if text.count(":") < 2 or not re.search(r"\d", text):
+        return None
+    try:
+        return IPv6Address(text)
+    except AddressValueError:
+        return None
+
+
+def _is_personal(address: IPv4Address | IPv6Address) -> bool:
+    is_mask = address.version == 4 and str(address).startswith("255.")
+    return not (address.is_loopback or address.is_unspecified or address.is_multicast or is_mask)
+
+
 def find_birth_dates(text: str) -> Iterator[Place]:
-    """Dates after words such as born, geboren or ngày sinh; a date alone is anybody's."""
+    """Dates after words such as born, geboren or ngày sinh; a date alone identifies nobody."""
     return (found.span("date") for found in _BIRTH.finditer(text))
 
 
 def find_addresses(text: str) -> Iterator[Place]:
-    """Street and number with the town that follows, English, German, Vietnamese; by far not all of them."""
+    """English, German and Vietnamese streets with a number and the town that follows; by far not all."""
     for pattern in (_ENGLISH, _GERMAN, _SMALL_STREET, _VIETNAMESE):
         for found in pattern.finditer(text):
             yield found.start(), found.start() + len(found[0].rstrip("."))

@@ -1,11 +1,13 @@
-"""What opens a door: keys by their makers' marks, signed tokens, private keys, passwords by their labels."""
+"""Finds secrets: API keys by their prefixes, signed tokens, private keys, passwords by their labels."""
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 
-from evalq.cases.scrub.span import Place, bits_per_character
+from evalq.cases.scrub.span import Place
 
-# Whose key it is: a text every such key holds, to pass over texts without it, and its form.
+# By issuer: a text that every such key contains, so that other texts are skipped fast, and its form.
 _SHAPES: dict[str, tuple[str, str]] = {
     "Anthropic": ("sk-ant-", r"sk-ant-[\w-]{16,}"),
     "OpenAI and others": ("sk-", r"sk-(?!ant-)(?:[a-z0-9]{2,10}-){0,2}[\w-]{20,}"),
@@ -85,13 +87,17 @@ _PASSPHRASE_CHARACTERS = 16
 
 
 def find_private_keys(text: str) -> Iterator[Place]:
-    """PEM and PGP private keys, whole blocks; one that is cut off, as far as it goes."""
+    """PEM and PGP private keys, whole blocks; a truncated one as far as it goes."""
     at, has_end = 0, True
     while begin := _PEM_BEGIN.search(text, at):
         end = _PEM_END.search(text, begin.end()) if has_end else None
         has_end = end is not None
         body = _PEM_BODY.match(text, begin.end())
-        at = end.end() if end else body.end() if body else begin.end()
+        at = begin.end()
+        if end:
+            at = end.end()
+        elif body:
+            at = body.end()
         yield begin.start(), at
 
 
@@ -110,14 +116,14 @@ def find_jwts(text: str) -> Iterator[Place]:
 
 
 def find_keys(text: str) -> Iterator[Place]:
-    """Keys that their makers have marked."""
+    """Keys with a prefix of their issuer."""
     for mark, form in _KEYS:
         if mark in text:
             yield from (found.span() for found in form.finditer(text) if _is_mixed(found[0]))
 
 
 def find_auth_headers(text: str) -> Iterator[Place]:
-    """What follows Bearer, Basic or Token: in a header whatever it is, elsewhere what looks random."""
+    """The value after Bearer, Basic or Token: any value in a header, elsewhere one that looks random."""
     for found in _HEADER.finditer(text):
         value = found["value"]
         is_bearer = found["scheme"].lower() == "bearer" and len(value) >= 16
@@ -126,7 +132,7 @@ def find_auth_headers(text: str) -> Iterator[Place]:
 
 
 def find_assigned_secrets(text: str) -> Iterator[Place]:
-    """What is called a password, a secret, a key or a token and looks like one; not a reference to it."""
+    """Values labelled password, secret, key or token that look like one; not references to it."""
     lowered = text.lower()
     if not any(hint in lowered for hint in _LABEL_HINTS):
         return
@@ -149,9 +155,15 @@ def _looks_secret(value: str, *, label: str, sign: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Letters and digits both: a plain word is no key."""
+    """True for letters and digits together: a plain word is not a key."""
     return bool(re.search(r"\d", value) and re.search(r"[^\W\d_]", value))
 
 
 def _has_symbol(value: str) -> bool:
     return bool(_SYMBOL.search(value) and re.search(r"[^\W\d_]", value))
+
+
+def bits_per_character(text: str) -> float:
+    """Shannon's entropy of a text's own characters; 0 for an empty one."""
+    counts = Counter(text).values()
+    return -math.fsum(n / len(text) * math.log2(n / len(text)) for n in counts)

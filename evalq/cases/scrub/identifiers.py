@@ -1,9 +1,9 @@
-"""Numbers that name a person's account or papers: cards, IBANs, social security, passports and tax ids."""
+"""Finds numbers that identify a person: cards, IBANs, social security, passports, tax ids and phones."""
 
 import re
 from collections.abc import Iterator
 
-from evalq.cases.scrub.span import IBAN_LENGTH, Place, begins_with_date, is_card_number, is_iban
+from evalq.cases.scrub.span import Place
 
 _GAP = r"[ \u00a0\u202f.\u2010-\u2013-]{1,2}"
 _CARD = re.compile(
@@ -32,63 +32,34 @@ _ID_NUMBER = re.compile(
     r"(?=[A-Za-z]{0,3}\d|[A-Za-z]{2} \d)(?P<id>[A-Za-z0-9](?:[ /-]?[A-Za-z0-9]){5,17})(?!\w)"
 )
 
+# ISO 13616: how long an IBAN is in each country that has them.
+_IBAN_LENGTHS = {
+    15: "NO",
+    16: "BE",
+    18: "DK FI FK FO GL NL SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU MN XK",
+    21: "CH CR HR LI LV",
+    22: "BG BH DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
+}
+IBAN_LENGTH = {country: length for length, names in _IBAN_LENGTHS.items() for country in names.split()}
 
-def find_cards(text: str) -> Iterator[Place]:
-    """Payment cards: 13 to 19 digits, in groups or not, that pass Luhn."""
-    for found in _CARD.finditer(text):
-        if is_card_number(_digits_only(found[1])):
-            yield found.span(1)
-    for found in _RUN.finditer(text):
-        if is_card_number(_digits_only(found[0])):
-            yield found.span()
-
-
-def find_ibans(text: str) -> Iterator[Place]:
-    """IBANs of every country that has them, with or without spaces, that pass mod 97."""
-    for found in _IBAN.finditer(text):
-        end = _end_of_iban(found[1])
-        if end and is_iban(re.sub(r"[\s-]", "", found[1][:end])):
-            yield found.start(), found.start() + end
-
-
-def _end_of_iban(text: str) -> int:
-    """Where the country's length is reached: a word may follow; 0 when it never is, or in mid-word."""
-    wanted, end = IBAN_LENGTH.get(text[:2].upper(), 99), 0
-    for end, char in enumerate(text, start=1):
-        wanted -= char.isalnum()
-        if not wanted:
-            return end if end == len(text) or not text[end].isalnum() else 0
-    return 0
-
-
-def find_ssns(text: str) -> Iterator[Place]:
-    """US social security numbers: with hyphens anywhere, otherwise only where they are called so."""
-    for found in _SSN.finditer(text):
-        is_hyphened = found["s"] not in ("", " ")
-        if is_hyphened or _SSN_LABEL.search(text, max(0, found.start() - 48), found.start()):
-            yield found.span()
-
-
-def find_id_numbers(text: str) -> Iterator[Place]:
-    """Passports, identity cards, driving licences, tax and insurance numbers, where they are called so."""
-    for found in _ID_NUMBER.finditer(text):
-        start, end = found.span("id")
-        place = _up_to_last_digit(text, start, end)
-        if sum(char.isdecimal() for char in text[slice(*place)]) >= 5:
-            yield place
-
-
-def _up_to_last_digit(text: str, start: int, end: int) -> Place:
-    """Words after the number are not part of it, but for the one letter some numbers end with."""
-    groups = list(re.finditer(r"[A-Za-z0-9]+", text[start:end]))
-    last = max((one.end() for one in groups if re.search(r"\d", one[0])), default=0)
-    letter = re.match(r" [A-Z](?!\w)", text[start + last : end + 1])
-    return start, start + last + (letter.end() if letter else 0)
-
-
-def _digits_only(text: str) -> str:
-    return "".join(char for char in text if char.isdecimal())
-
+_DATE = re.compile(
+    r"(?P<y>\d{4})(?P<s>[./-])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})(?!\d)"
+    r"|(?P<a>\d{1,2})(?P<t>[./-])(?P<b>\d{1,2})(?P=t)(?:\d{4}|\d{2})(?!\d)"
+    r"|(?P<e>\d{1,2}) (?P<f>\d{1,2}) (?:19|20)\d{2}(?!\d)"
+)
 
 _MARKS = r" \u00a0\u202f()./\u2010-\u2013-"
 _MARKS_BUT_DOT = r" \u00a0\u202f()/\u2010-\u2013-"
@@ -136,42 +107,104 @@ _MOST_NATIONAL = 12
 _MOST_DIGITS = {"1": 11, "44": 12, "84": 12}
 
 
+def find_cards(text: str) -> Iterator[Place]:
+    """Payment cards: 13 to 19 digits, in groups or not, that pass Luhn."""
+    for found in _CARD.finditer(text):
+        if is_card_number(_digits_of(found[1])):
+            yield found.span(1)
+    for found in _RUN.finditer(text):
+        if is_card_number(_digits_of(found[0])):
+            yield found.span()
+
+
+def find_ibans(text: str) -> Iterator[Place]:
+    """IBANs of every country that has them, with or without spaces, that pass mod 97."""
+    for found in _IBAN.finditer(text):
+        end = _end_of_iban(found[1])
+        if end and is_iban(re.sub(r"[\s-]", "", found[1][:end])):
+            yield found.start(), found.start() + end
+
+
+def _end_of_iban(text: str) -> int:
+    """Where the country's length is reached, since a word may follow; 0 if never, or in mid-word."""
+    missing = IBAN_LENGTH.get(text[:2].upper(), 99)
+    for end, char in enumerate(text, start=1):
+        missing -= char.isalnum()
+        if missing == 0:
+            is_whole = not text[end : end + 1].isalnum()
+            return end if is_whole else 0
+    return 0
+
+
+def find_ssns(text: str) -> Iterator[Place]:
+    """US social security numbers: with hyphens anywhere, otherwise only after such a label."""
+    for found in _SSN.finditer(text):
+        is_hyphened = found["s"] not in ("", " ")
+        if is_hyphened or _SSN_LABEL.search(text, max(0, found.start() - 48), found.start()):
+            yield found.span()
+
+
+def find_id_numbers(text: str) -> Iterator[Place]:
+    """Numbers of passports, identity cards, driving licences, tax and insurance, after such a label."""
+    for found in _ID_NUMBER.finditer(text):
+        start, end = found.span("id")
+        place = _up_to_last_digit(text, start, end)
+        if sum(char.isdecimal() for char in text[slice(*place)]) >= 5:
+            yield place
+
+
+def _up_to_last_digit(text: str, start: int, end: int) -> Place:
+    """Words after the number are not part of it, except the single letter some numbers end with."""
+    last = start
+    for group in re.finditer(r"[A-Za-z0-9]+", text[start:end]):
+        if re.search(r"\d", group[0]):
+            last = start + group.end()
+    letter = re.match(r" [A-Z](?!\w)", text[last : end + 1])
+    if letter:
+        last += letter.end()
+    return start, last
+
+
 def find_phones(text: str) -> Iterator[Place]:
-    """Phone numbers by their form, or by the word before them; not dates, versions, ids or prices."""
+    """Phone numbers by their form or by a label before them; not dates, versions, ids or prices."""
     if not _SEVEN_DIGITS.search(text):
         return
     for start, end in (*_with_country(text), *_without_country(text), *_labelled(text)):
         extension = _EXTENSION.match(text, end)
-        yield start, extension.end() if extension else end
+        if extension:
+            end = extension.end()
+        yield start, end
 
 
 def _with_country(text: str) -> Iterator[Place]:
     for found in _INTERNATIONAL.finditer(text):
-        place = _cut(text, found.span())
+        place = _trim_international(text, *found.span())
         if place:
             yield place
     for found in _DOUBLE_ZERO.finditer(text):
         has_gap = not found[0].isdecimal()
-        if has_gap and _country(_digits(found[0])[2:]) and not _is_other_number(text, found.start()):
+        if has_gap and _country_code(_digits_of(found[0])[2:]) and not _is_other_number(text, found.start()):
             yield found.span()
 
 
-def _cut(text: str, place: Place) -> Place | None:
-    """The number without what follows it, where its country says how long it may be; None if none has it."""
-    start, end = place
-    start += text[start] == "(" and ")" not in text[start:end]
-    digits = _digits(text[start:end])
-    country = _country(digits)
+def _trim_international(text: str, start: int, end: int) -> Place | None:
+    """The number without other digits that follow, by its country's longest; None if no country has it."""
+    if text[start] == "(" and ")" not in text[start:end]:
+        start += 1
+    digits = _digits_of(text[start:end])
+    country = _country_code(digits)
     most = _MOST_DIGITS.get(country, 15)
     if not country or (country == "1" and len(digits) < most):
         return None
     if len(digits) > most:
-        at = [place for place in range(start, end) if text[place].isdecimal()]
-        end = at[most - 1] + 1 if not text[at[most - 1] + 1].isdecimal() else end
+        places = [place for place in range(start, end) if text[place].isdecimal()]
+        last_end = places[most - 1] + 1
+        if not text[last_end].isdecimal():
+            end = last_end
     return start, end
 
 
-def _country(digits: str) -> str:
+def _country_code(digits: str) -> str:
     """The country code a number begins with; "" when no country has it."""
     found = _COUNTRY.match(digits)
     return found[0] if found else ""
@@ -189,7 +222,8 @@ def _national(text: str) -> Iterator[Place]:
     """Numbers that begin with 0 and an area, one after the other: the next may begin where one ends."""
     at = last_end = 0
     while found := _NATIONAL.search(text, at):
-        start, number = found.start(), _without_what_follows(found[0])
+        start = found.start()
+        number = _trim_national(found[0])
         at = start + max(len(number), 1)
         follows_a_number = 0 < last_end == start - 1
         if _is_national(text, start, number) and (follows_a_number or not _is_other_number(text, start)):
@@ -198,14 +232,17 @@ def _national(text: str) -> Iterator[Place]:
 
 
 def _is_national(text: str, start: int, number: str) -> bool:
+    if begins_with_date(number):
+        return False
     is_area_marked = "/" in number or "(" in number or _PHONE_LABEL.search(*_before(text, start))
-    is_long_enough = len(_digits(number)) >= (7 if is_area_marked else 9)
-    return is_long_enough and not begins_with_date(number)
+    fewest = 7 if is_area_marked else 9
+    return len(_digits_of(number)) >= fewest
 
 
-def _without_what_follows(text: str) -> str:
-    """Groups of digits up to twelve of them: no national number has more, so the rest is another one."""
-    end = n_digits = 0
+def _trim_national(text: str) -> str:
+    """The groups of up to twelve digits: no national number has more, so the rest is another one."""
+    end = 0
+    n_digits = 0
     for group in re.finditer(r"\d+", text):
         n_digits += len(group[0])
         if n_digits > _MOST_NATIONAL:
@@ -221,7 +258,7 @@ def _labelled(text: str) -> Iterator[Place]:
 
 
 def _is_other_number(text: str, start: int) -> bool:
-    """Called an order, an invoice, an id, and not a phone number; or a later group of some other number."""
+    """True after a label such as order or invoice and none of a phone, or inside a longer number."""
     before = _before(text, start)
     if _IN_A_LONGER_NUMBER.search(*before):
         return True
@@ -232,5 +269,39 @@ def _before(text: str, start: int) -> tuple[str, int, int]:
     return text, max(0, start - 32), start
 
 
-def _digits(text: str) -> str:
+def _digits_of(text: str) -> str:
     return "".join(char for char in text if char.isdecimal())
+
+
+def passes_luhn(digits: str) -> bool:
+    """True when the check digit of a payment card is right: ISO/IEC 7812-1."""
+    total = sum(int(digit) for digit in digits[-1::-2])
+    for digit in digits[-2::-2]:
+        doubled = int(digit) * 2
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0
+
+
+def is_card_number(digits: str) -> bool:
+    """13 to 19 digits that pass Luhn and begin as cards do: 3 to 6, or Mastercard's 2221 to 2720."""
+    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
+        return False
+    begins_well = digits[0] in "3456" or (len(digits) == 16 and 2221 <= int(digits[:4]) <= 2720)
+    return begins_well and passes_luhn(digits)
+
+
+def is_iban(compact: str) -> bool:
+    """ISO 13616: the country's length, and mod 97 is 1 with the first four characters at the end."""
+    text = compact.upper()
+    if IBAN_LENGTH.get(text[:2]) != len(text):
+        return False
+    return int("".join(str(int(char, 36)) for char in text[4:] + text[:4])) % 97 == 1
+
+
+def begins_with_date(text: str) -> bool:
+    """2024-05-21, 21.05.2024, 5/21/24 and the like, with a day and a month that exist."""
+    found = _DATE.match(text.lstrip("("))
+    if found is None:
+        return False
+    first, second = (int(found[one]) for one in "mdabef" if found[one])
+    return 1 <= min(first, second) <= 12 and max(first, second) <= 31

@@ -1,4 +1,4 @@
-"""What scrubbing did, for review: counts by kind, where each value stood, a diff; never a value itself."""
+"""Reports what scrubbing replaced, without the values, and measures the detectors on a marked test set."""
 
 import re
 from collections import Counter
@@ -14,13 +14,18 @@ from evalq.definitions.yaml_text import load_yaml
 from evalq.results import Share
 from evalq.summary.rates import share_of
 
+RECALL_SET = Path(__file__).with_name("recall_set.yaml")
+
 _LONGEST_PIECE = 240
 _KEPT = 80
+
+_MARKED = re.compile(r"⟦(?P<kind>[a-z-]+)\|(?P<value>.*?)⟧", re.DOTALL)
+_JOINT = "~~"
 
 
 @dataclass(frozen=True)
 class ReplacedValue:
-    """One value that was replaced: on which line of the file, in which field, by what; masked."""
+    """One value that was replaced: its line and field, its stand-in, and its mask."""
 
     line: int
     field: str
@@ -31,7 +36,7 @@ class ReplacedValue:
 
 @dataclass(frozen=True)
 class KindCount:
-    """How often a kind was replaced: all of them, different values, and rows with any."""
+    """How often a kind was replaced: values, different values, and rows with any."""
 
     kind: Kind
     n: int
@@ -41,22 +46,24 @@ class KindCount:
 
 @dataclass(frozen=True)
 class ScrubReport:
-    """Everything that was replaced in some rows, and keys that look personal and were left."""
+    """Everything that was replaced in some rows, and keys that look personal but are kept."""
 
     where: tuple[ReplacedValue, ...]
     suspect_keys: tuple[tuple[int, str, Kind], ...] = ()
 
     def counts(self) -> list[KindCount]:
-        """By kind, in the order of the table of detectors; only kinds that were found."""
-        found = {kind: [one for one in self.where if one.kind == kind] for kind in RANKING}
-        return [
-            KindCount(kind, len(ones), len({one.stand_in for one in ones}), len({one.line for one in ones}))
-            for kind, ones in found.items()
-            if ones
-        ]
+        """The counts of the kinds found, in the order of the detectors."""
+        counts = []
+        for kind in RANKING:
+            values = [value for value in self.where if value.kind == kind]
+            if values:
+                stand_ins = {value.stand_in for value in values}
+                lines = {value.line for value in values}
+                counts.append(KindCount(kind, len(values), len(stand_ins), len(lines)))
+        return counts
 
     def warnings(self) -> list[str]:
-        """What a person must look at, since scrubbing left it."""
+        """What a person must check, since scrubbing keeps it."""
         return [
             f"line {line}: the key {field} looks like {kind}; keys are left as they are"
             for line, field, kind in self.suspect_keys
@@ -69,29 +76,35 @@ class ScrubReport:
 
 
 def make_report(rows: Sequence[ScrubbedRow]) -> ScrubReport:
-    """The report on some rows."""
-    where = [
-        ReplacedValue(row.line, text.field, one.kind, one.stand_in, one.shown)
-        for row in rows
-        for text in row.texts
-        for one in text.replaced
-    ]
-    keys = [(row.line, field, kind) for row in rows for field, kind in row.suspect_keys]
+    """Report on some rows."""
+    where: list[ReplacedValue] = []
+    keys: list[tuple[int, str, Kind]] = []
+    for row in rows:
+        for text in row.texts:
+            for one in text.replaced:
+                where.append(ReplacedValue(row.line, text.field, one.kind, one.stand_in, one.shown))
+        for field, kind in row.suspect_keys:
+            keys.append((row.line, field, kind))
     return ScrubReport(tuple(where), tuple(keys))
 
 
 def render_diff(rows: Sequence[ScrubbedRow], *, before: str, after: str) -> str:
     """A unified diff of the lines that changed, from file `before` to file `after`; "" when none did.
 
-    Every value is masked on the minus side; of long texts only what is near a change is shown.
+    Every value is masked on the minus side; long texts are shortened to the surroundings of a change.
     """
-    changes = [line for row in rows for text in row.texts for line in _hunk(row.line, text)]
-    return "\n".join([f"--- {before}", f"+++ {after}", *changes]) + "\n" if changes else ""
+    lines = [f"--- {before}", f"+++ {after}"]
+    for row in rows:
+        for text in row.texts:
+            lines += _render_hunk(row.line, text)
+    if len(lines) == 2:
+        return ""
+    return "\n".join(lines) + "\n"
 
 
-def _hunk(line: int, text: ScrubbedText) -> Iterator[str]:
-    short = ScrubbedText(text.field, tuple(_shortened(text.pieces)), text.replaced)
-    # Neither a mask nor a stand-in holds a line break, so the lines of both sides are the same ones.
+def _render_hunk(line: int, text: ScrubbedText) -> Iterator[str]:
+    short = ScrubbedText(text.field, tuple(_shorten(text.pieces)), text.replaced)
+    # Neither a mask nor a stand-in contains a line break, so the lines of both sides correspond.
     pairs = zip(short.before.split("\n"), short.after.split("\n"), strict=True)
     yield f"@@ -{line} +{line} @@ {text.field}"
     for old, new in pairs:
@@ -100,8 +113,8 @@ def _hunk(line: int, text: ScrubbedText) -> Iterator[str]:
             yield f"+{new}"
 
 
-def _shortened(pieces: Sequence[str]) -> Iterator[str]:
-    """Long pieces without their middle; line breaks inside it go with it."""
+def _shorten(pieces: Sequence[str]) -> Iterator[str]:
+    """The pieces, long ones without their middle."""
     for place, piece in enumerate(pieces):
         if len(piece) <= _LONGEST_PIECE:
             yield piece
@@ -111,15 +124,9 @@ def _shortened(pieces: Sequence[str]) -> Iterator[str]:
         yield f"{head} … {tail}"
 
 
-RECALL_SET = Path(__file__).with_name("recall_set.yaml")
-
-_MARKED = re.compile(r"⟦(?P<kind>[a-z-]+)\|(?P<value>.*?)⟧", re.DOTALL)
-_JOINT = "~~"
-
-
 @dataclass(frozen=True)
 class MarkedText:
-    """An invented text and what is to be found in it; a harmless one has no spans."""
+    """An invented text and the spans to find in it; a harmless one has none."""
 
     lang: str
     text: str
@@ -128,7 +135,7 @@ class MarkedText:
 
 @dataclass(frozen=True)
 class Recall:
-    """What was found of what is marked, by kind, and how much of what was found is marked."""
+    """By kind: the share of marked values that were found, and of found values that are marked."""
 
     recall: Mapping[Kind, Share]
     precision: Mapping[Kind, Share]
@@ -172,52 +179,57 @@ def _share_document(share: Share) -> dict[str, Any]:
 
 
 def load_marked(path: Path = RECALL_SET) -> list[MarkedText]:
-    """The texts of the shipped set."""
+    """Load the texts of the shipped set."""
     value = load_yaml(path.read_text("utf-8"), path.name).value
-    return [
-        _marked(lang, written)
-        for part in ("personal", "harmless")
-        for lang, texts in value[part].items()
-        for written in texts
-    ]
+    marked = []
+    for part in ("personal", "harmless"):
+        for lang, texts in value[part].items():
+            marked += [_read_marked(lang, written) for written in texts]
+    return marked
 
 
 def measure_recall(texts: list[MarkedText]) -> Recall:
-    """Strictly: a value counts as found when a span of its own kind covers all of it."""
-    marked, found, right = Counter[Kind](), Counter[Kind](), Counter[Kind]()
+    """Measure the detectors; a value counts as found when a span of its own kind covers all of it."""
+    marked, covered = Counter[Kind](), Counter[Kind]()
+    found, right = Counter[Kind](), Counter[Kind]()
     missed: list[tuple[Kind, str]] = []
     false_alarms = 0
     for one in texts:
         spans = find_spans(one.text)
-        marked.update(span.kind for span in one.spans)
-        found.update(span.kind for span in spans)
-        lost = [want for want in one.spans if not any(_covers(span, want) for span in spans)]
-        missed += [(want.kind, one.text[want.start : want.end]) for want in lost]
-        right.update(span.kind for span in spans if any(_touches(span, want) for want in one.spans))
-        false_alarms += bool(spans and not one.spans)
-    lost_of = Counter(kind for kind, _ in missed)
+        for want in one.spans:
+            marked[want.kind] += 1
+            if any(_covers(span, want) for span in spans):
+                covered[want.kind] += 1
+            else:
+                missed.append((want.kind, one.text[want.start : want.end]))
+        for span in spans:
+            found[span.kind] += 1
+            right[span.kind] += any(_touches(span, want) for want in one.spans)
+        if spans and not one.spans:
+            false_alarms += 1
     return Recall(
-        {kind: share_of(marked[kind] - lost_of[kind], marked[kind]) for kind in DETECTORS},
-        {kind: share_of(right[kind], found[kind]) for kind in DETECTORS},
-        len(texts),
-        sum(not one.spans for one in texts),
-        false_alarms,
-        tuple(missed),
+        recall={kind: share_of(covered[kind], marked[kind]) for kind in DETECTORS},
+        precision={kind: share_of(right[kind], found[kind]) for kind in DETECTORS},
+        texts=len(texts),
+        harmless=sum(not one.spans for one in texts),
+        false_alarms=false_alarms,
+        missed=tuple(missed),
     )
 
 
-def _marked(lang: str, written: str) -> MarkedText:
-    plain, spans, at = "", [], 0
+def _read_marked(lang: str, written: str) -> MarkedText:
+    """The text without its marks ⟦kind|value⟧, and the spans of the values."""
+    kinds = {str(kind): kind for kind in DETECTORS}
+    text = ""
+    spans = []
+    at = 0
     for found in _MARKED.finditer(written):
-        plain += written[at : found.start()].replace(_JOINT, "")
+        text += written[at : found.start()].replace(_JOINT, "")
         value = found["value"].replace(_JOINT, "")
-        spans.append(Span(len(plain), len(plain) + len(value), _kind(found["kind"])))
-        plain, at = plain + value, found.end()
-    return MarkedText(lang, plain + written[at:].replace(_JOINT, ""), tuple(spans))
-
-
-def _kind(name: str) -> Kind:
-    return next(kind for kind in DETECTORS if kind == name)
+        spans.append(Span(len(text), len(text) + len(value), kinds[found["kind"]]))
+        text += value
+        at = found.end()
+    return MarkedText(lang, text + written[at:].replace(_JOINT, ""), tuple(spans))
 
 
 def _covers(span: Span, want: Span) -> bool:

@@ -1,4 +1,4 @@
-"""Scrubs the texts of a row: nested values walked, what is found replaced, what was done kept for review."""
+"""Scrubs the texts of a row: replaces all that the detectors find by stand-ins, and records it for review."""
 
 import hashlib
 import hmac
@@ -10,36 +10,45 @@ from functools import lru_cache
 from typing import Any
 
 from evalq.cases.scrub import DETECTORS, RANKING
-from evalq.cases.scrub.span import Kind, Span, is_card_number, merge_spans
+from evalq.cases.scrub.identifiers import is_card_number
+from evalq.cases.scrub.span import Kind, Span, merge_spans
 from evalq.definitions.located import Loc
 
 STAND_IN = re.compile(rf"\[(?P<kind>{'|'.join(RANKING)})-(?P<number>[1-9]\d{{0,8}}|[0-9a-f]{{12}})\]")
+
+_KNOWN_BY_LABEL: tuple[Kind, ...] = ("secret",)
+"""Kinds found only by the word before them; elsewhere in the same row the value itself is searched."""
+
+_NUMBERS: tuple[Kind, ...] = ("iban", "card", "ssn", "phone")
+_FEWEST_CHARACTERS = 6
+_BLANK = "\N{OBJECT REPLACEMENT CHARACTER}"
 
 _CASELESS: tuple[Kind, ...] = ("email", "ip", "iban", "address", "birth-date")
 _SPACELESS: tuple[Kind, ...] = ("card", "iban", "ssn", "phone", "id-number")
 
 
 class Pseudonyms:
-    """Counts by kind in order of appearance; with a key, stand-ins that are the same in every file."""
+    """Hands out stand-ins, numbered by kind in order of appearance; with a key, the same in every file."""
 
     def __init__(self, key: bytes | None = None, *, taken: Iterable[str] = ()) -> None:
-        """`taken` are texts whose stand-ins are somebody else's: their numbers are passed over."""
+        """The numbers of stand-ins in the `taken` texts are not used again."""
         self._key = key
         self._known: dict[tuple[Kind, str], str] = {}
         self._last: defaultdict[str, int] = defaultdict(int)
         for text in taken:
             for found in STAND_IN.finditer(text):
-                if found["number"].isdecimal() and len(found["number"]) < 10:
-                    self._last[found["kind"]] = max(self._last[found["kind"]], int(found["number"]))
+                kind, number = found["kind"], found["number"]
+                if number.isdecimal() and len(number) < 10:  # longer ones are made with a key
+                    self._last[kind] = max(self._last[kind], int(number))
 
     def stand_in(self, kind: Kind, value: str) -> str:
-        """What stands in for a value; spaces, hyphens and case that change nothing about it do not count."""
-        known = (kind, normal_form(kind, value))
-        if known not in self._known:
-            self._known[known] = f"[{kind}-{self._number(*known)}]"
-        return self._known[known]
+        """The stand-in of a value; spaces, hyphens and letter case that do not matter are ignored."""
+        normal = normal_form(kind, value)
+        if (kind, normal) not in self._known:
+            self._known[kind, normal] = f"[{kind}-{self._make_number(kind, normal)}]"
+        return self._known[kind, normal]
 
-    def _number(self, kind: Kind, value: str) -> str:
+    def _make_number(self, kind: Kind, value: str) -> str:
         if self._key is not None:
             return hmac.new(self._key, f"{kind}\n{value}".encode(), hashlib.sha256).hexdigest()[:12]
         self._last[kind] += 1
@@ -48,35 +57,30 @@ class Pseudonyms:
 
 def normal_form(kind: Kind, value: str) -> str:
     """The value as its kind compares it: a number without its spaces, an address without its case."""
-    text = re.sub(r"[\s().\u2010-\u2013/-]", "", value) if kind in _SPACELESS else value
-    return text.casefold() if kind in _CASELESS else text
+    if kind in _SPACELESS:
+        value = re.sub(r"[\s().\u2010-\u2013/-]", "", value)
+    if kind in _CASELESS:
+        value = value.casefold()
+    return value
 
 
 def mask(value: str) -> str:
-    """All that may be shown of a value: its first character and how long it is."""
+    """The part of a value that may be shown: its first character and its length."""
     return f"{value[:1]}…({len(value)})"
 
 
 def renumber(text: str, numbers: dict[str, int]) -> str:
-    """The text with its stand-ins counted anew by `numbers`, which goes on counting: for comparing texts."""
+    """The text with its stand-ins numbered by `numbers`, which is extended: for comparing texts."""
 
-    def number(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         return f"[{found['kind']}-{numbers.setdefault(found[0], len(numbers) + 1)}]"
 
-    return STAND_IN.sub(number, text)
-
-
-_KNOWN_BY_LABEL: tuple[Kind, ...] = ("secret",)
-"""Found by the word before it only: elsewhere in the same row it is looked for as it is."""
-
-_NUMBERS: tuple[Kind, ...] = ("iban", "card", "ssn", "phone")
-_FEWEST_CHARACTERS = 6
-_BLANK = "\N{OBJECT REPLACEMENT CHARACTER}"
+    return STAND_IN.sub(replace, text)
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """One value that was replaced: by what, and all that may be shown of it."""
+    """One value that was replaced: its kind, its stand-in, and its mask."""
 
     kind: Kind
     stand_in: str
@@ -85,9 +89,9 @@ class Replacement:
 
 @dataclass(frozen=True)
 class ScrubbedText:
-    """One text that was changed: in which field, what it was with every value masked, what it is now.
+    """One changed text: its field, its replacements, and the pieces of text around them.
 
-    `pieces` are the texts between the replacements, one more than there are of these.
+    There is one piece more than there are replacements.
     """
 
     field: str
@@ -96,18 +100,18 @@ class ScrubbedText:
 
     @property
     def before(self) -> str:
-        """As it was, every value masked."""
-        return _joined(self.pieces, [f"‹{one.shown}›" for one in self.replaced])
+        """The text as it was, every value masked."""
+        return _interleave(self.pieces, [f"‹{one.shown}›" for one in self.replaced])
 
     @property
     def after(self) -> str:
-        """As it is written."""
-        return _joined(self.pieces, [one.stand_in for one in self.replaced])
+        """The text as it is written."""
+        return _interleave(self.pieces, [one.stand_in for one in self.replaced])
 
 
 @dataclass(frozen=True)
 class ScrubbedRow:
-    """A row scrubbed: its values, the texts that changed, and keys that look personal and were left."""
+    """A scrubbed row: its values, the texts that changed, and keys that look personal but are kept."""
 
     line: int
     values: Mapping[str, Any]
@@ -116,11 +120,11 @@ class ScrubbedRow:
 
 
 def find_spans(text: str, names: Sequence[str] = (), literals: Sequence[str] = ()) -> list[Span]:
-    """What is to be replaced in a text, in order, without overlaps; stand-ins that are there already stay."""
-    spans = _detected(text, RANKING)
+    """What to replace in a text, in order, without overlaps; existing stand-ins stay."""
+    spans = _detect(text, RANKING)
     if spans:
-        # Once more without them: a number beside another is known for what it is only when that one is gone.
-        spans += _detected(_blanked(text, merge_spans(spans, RANKING)), _NUMBERS)
+        # Again without them: a number beside another is only recognised once that one is gone.
+        spans += _detect(_blank_out(text, merge_spans(spans, RANKING)), _NUMBERS)
     spans += [Span(*place, "name") for place in _occurrences(text, names)]
     spans += [Span(*place, "secret") for place in _occurrences(text, literals)]
     return (
@@ -130,121 +134,130 @@ def find_spans(text: str, names: Sequence[str] = (), literals: Sequence[str] = (
     )
 
 
-def _detected(text: str, kinds: Sequence[Kind]) -> list[Span]:
-    detectors = ((kind, find) for kind, find in DETECTORS.items() if kind in kinds)
-    return [Span(*place, kind) for kind, find in detectors for place in find(text)]
+def _detect(text: str, kinds: Sequence[Kind]) -> list[Span]:
+    spans: list[Span] = []
+    for kind, find in DETECTORS.items():
+        if kind in kinds:
+            spans += [Span(*place, kind) for place in find(text)]
+    return spans
 
 
-def _blanked(text: str, spans: Sequence[Span]) -> str:
-    """The text, as long as it was, with nothing that means anything where the spans are."""
-    parts, at = [], 0
+def _blank_out(text: str, spans: Sequence[Span]) -> str:
+    """The text at its old length with the spans filled by a neutral character."""
+    parts: list[str] = []
+    at = 0
     for span in spans:
         parts += [text[at : span.start], _BLANK * (span.end - span.start)]
         at = span.end
     return "".join(parts) + text[at:]
 
 
-def scrub_text(
-    text: str, pseudonyms: Pseudonyms, *, names: Sequence[str] = (), literals: Sequence[str] = ()
-) -> ScrubbedText:
-    """One text by itself."""
-    return _replaced("", text, find_spans(text, names, literals), pseudonyms)
-
-
 def scrub_row(
     values: Mapping[str, Any], pseudonyms: Pseudonyms, *, line: int = 0, names: Sequence[str] = ()
 ) -> ScrubbedRow:
-    """Every text of a row, and numbers that are card numbers; keys are left, and named if they look personal.
+    """Scrub every text of a row, and card numbers written as numbers; keys that look personal are listed.
 
-    `names` are replaced wherever they stand as whole words.
+    `names` are replaced wherever they occur as whole words.
     """
-    places = list(_texts(values, ()))
-    found = {path: find_spans(text, names) for path, text in places}
-    secrets = {
-        text[span.start : span.end]
-        for path, text in places
-        for span in found[path]
-        if span.kind in _KNOWN_BY_LABEL and span.end - span.start >= _FEWEST_CHARACTERS
-    }
+    texts = dict(_texts_by_path(values, ()))
+    found = {path: find_spans(text, names) for path, text in texts.items()}
+    secrets = _labelled_secrets(texts, found)
     if secrets:
-        found = {path: find_spans(text, names, sorted(secrets)) for path, text in places}
+        found = {path: find_spans(text, names, secrets) for path, text in texts.items()}
     suspects = dict(_suspect_keys(values, ()))
-    scrubbed = {
-        path: _replaced(_field(path, suspects), text, found[path], pseudonyms) for path, text in places
-    }
-    changed = {path: one for path, one in scrubbed.items() if one.replaced}
+    changed: dict[Loc, ScrubbedText] = {}
+    for path, text in texts.items():
+        if found[path]:
+            changed[path] = replace_spans(_field_name(path, suspects), text, found[path], pseudonyms)
     after = _with_texts(dict(values), (), {path: one.after for path, one in changed.items()})
-    keys = tuple((_field(path, suspects), kind) for path, kind in suspects.items())
+    keys = tuple((_field_name(path, suspects), kind) for path, kind in suspects.items())
     return ScrubbedRow(line, after, tuple(changed.values()), keys)
 
 
-def _replaced(field: str, text: str, spans: Sequence[Span], pseudonyms: Pseudonyms) -> ScrubbedText:
-    pieces, done, at = [], [], 0
+def replace_spans(field: str, text: str, spans: Sequence[Span], pseudonyms: Pseudonyms) -> ScrubbedText:
+    """Replace the spans of one text by stand-ins."""
+    pieces: list[str] = []
+    replaced: list[Replacement] = []
+    at = 0
     for span in spans:
         value = text[span.start : span.end]
         pieces.append(text[at : span.start])
-        done.append(Replacement(span.kind, pseudonyms.stand_in(span.kind, value), mask(value)))
+        replaced.append(Replacement(span.kind, pseudonyms.stand_in(span.kind, value), mask(value)))
         at = span.end
-    return ScrubbedText(field, (*pieces, text[at:]), tuple(done))
+    return ScrubbedText(field, (*pieces, text[at:]), tuple(replaced))
+
+
+def _labelled_secrets(texts: Mapping[Loc, str], found: Mapping[Loc, Sequence[Span]]) -> list[str]:
+    """The values known by a label, long enough to search for elsewhere in the row."""
+    secrets = set()
+    for path, text in texts.items():
+        for span in found[path]:
+            if span.kind in _KNOWN_BY_LABEL and span.end - span.start >= _FEWEST_CHARACTERS:
+                secrets.add(text[span.start : span.end])
+    return sorted(secrets)
 
 
 def _occurrences(text: str, values: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where values stand as whole words; the longest first, so that no part of one is left over."""
+    """Where values occur as whole words; the longest first, so that no part of one is left over."""
     present = sorted((value for value in values if value in text), key=len, reverse=True)
     if present:
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, present))})(?!\w)")
-        yield from (found.span() for found in pattern.finditer(text))
+        for found in pattern.finditer(text):
+            yield found.span()
 
 
 def _outside_stand_ins(text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans that touch no stand-in; both are in order, so each is looked at once."""
-    taken, outside = iter(STAND_IN.finditer(text)), []
-    stand_in = next(taken, None)
+    """The spans that touch no stand-in; both are in order, so each is visited once."""
+    outside = []
+    stand_ins = STAND_IN.finditer(text)
+    stand_in = next(stand_ins, None)
     for span in spans:
         while stand_in is not None and stand_in.end() <= span.start:
-            stand_in = next(taken, None)
+            stand_in = next(stand_ins, None)
         if stand_in is None or stand_in.start() >= span.end:
             outside.append(span)
     return outside
 
 
-def _joined(pieces: Sequence[str], between: Sequence[str]) -> str:
-    return pieces[0] + "".join(middle + piece for middle, piece in zip(between, pieces[1:], strict=True))
+def _interleave(pieces: Sequence[str], between: Sequence[str]) -> str:
+    parts = [pieces[0]]
+    for middle, piece in zip(between, pieces[1:], strict=True):
+        parts += [middle, piece]
+    return "".join(parts)
 
 
-def _texts(value: Any, path: Loc) -> Iterator[tuple[Loc, str]]:
-    """Every text in a value by its path; card numbers written as numbers too."""
+def _texts_by_path(value: Any, path: Loc) -> Iterator[tuple[Loc, str]]:
+    """Every text in a value by its path, and card numbers written as numbers."""
     if isinstance(value, str):
         yield path, value
-    elif _is_card(value):
+    elif type(value) is int and is_card_number(str(abs(value))):
         yield path, str(value)
-    for key, part in _parts(value):
-        yield from _texts(part, (*path, key))
+    for key, part in _items(value):
+        yield from _texts_by_path(part, (*path, key))
 
 
-def _parts(value: Any) -> Iterable[tuple[str | int, Any]]:
+def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
     if isinstance(value, Mapping):
         return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
-
-
-def _is_card(value: Any) -> bool:
-    return type(value) is int and is_card_number(str(abs(value)))
+    if isinstance(value, list):
+        return enumerate(value)
+    return ()
 
 
 def _with_texts(value: Any, path: Loc, texts: Mapping[Loc, str]) -> Any:
-    """The same value with the texts of these paths in their places."""
+    """The value with the texts at these paths replaced."""
     if path in texts:
         return texts[path]
-    parts = {key: _with_texts(part, (*path, key), texts) for key, part in _parts(value)}
     if isinstance(value, Mapping):
-        return parts
-    return list(parts.values()) if isinstance(value, list) else value
+        return {key: _with_texts(part, (*path, key), texts) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(part, (*path, i), texts) for i, part in enumerate(value)]
+    return value
 
 
 def _suspect_keys(value: Any, path: Loc) -> Iterator[tuple[Loc, Kind]]:
-    """Keys in which something was found; they are left, since a template may name them."""
-    for key, part in _parts(value):
+    """Keys that look personal; they are kept, since a template may name them."""
+    for key, part in _items(value):
         kind = _kind_of_key(key) if isinstance(key, str) else None
         if kind is not None:
             yield (*path, key), kind
@@ -257,10 +270,14 @@ def _kind_of_key(key: str) -> Kind | None:
     return spans[0].kind if spans else None
 
 
-def _field(path: Loc, suspects: Mapping[Loc, Kind]) -> str:
+def _field_name(path: Loc, suspects: Mapping[Loc, Kind]) -> str:
     """A path for people, `message.text` or `tags[2]`; a key that looks personal is masked."""
-    shown = ""
+    name = ""
     for depth, part in enumerate(path, start=1):
-        name = mask(str(part)) if path[:depth] in suspects else part
-        shown += f"[{name}]" if isinstance(name, int) else f".{name}"
-    return shown.removeprefix(".")
+        if isinstance(part, int):
+            name += f"[{part}]"
+        elif path[:depth] in suspects:
+            name += f".{mask(part)}"
+        else:
+            name += f".{part}"
+    return name.removeprefix(".")

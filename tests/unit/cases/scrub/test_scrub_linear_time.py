@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.scrubbing import HOSTILE, TIMES, growth
 from evalq.cases.scrub import DETECTORS
-from evalq.cases.scrub.scrub import Pseudonyms, scrub_text
+from evalq.cases.scrub.scrub import Pseudonyms, find_spans, replace_spans
 from evalq.cases.scrub.span import Kind, Place
 
 
@@ -25,4 +25,4 @@ def test_the_measure_tells_a_detector_that_is_not_linear() -> None:
 
 def test_a_megabyte_of_everything_hostile_comes_to_an_end() -> None:
     text = ("".join(HOSTILE) * 5_000)[:1_000_000]
-    assert scrub_text(text, Pseudonyms())
+    assert replace_spans("", text, find_spans(text), Pseudonyms())

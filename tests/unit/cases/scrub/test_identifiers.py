@@ -3,8 +3,8 @@
 import pytest
 
 from evalq.cases.scrub import DETECTORS, RANKING
+from evalq.cases.scrub.identifiers import is_iban
 from evalq.cases.scrub.scrub import find_spans
-from evalq.cases.scrub.span import is_iban
 
 FOUND = [
     ("email", "to anna.b+x@mail.example, please", "anna.b+x@mail.example"),
