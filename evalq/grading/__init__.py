@@ -1,1 +1,1 @@
-"""Marking answers: each grader looks at one answer and gives one grade."""
+"""Grading answers: each grader gives an answer one grade, and the grades decide its outcome."""

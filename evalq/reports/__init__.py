@@ -1,1 +1,1 @@
-"""What a person sees in the terminal: results, live progress and single cases, from plain values."""
+"""Reports on the terminal and for pipes: results, live progress and single cases, from plain values."""

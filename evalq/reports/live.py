@@ -29,7 +29,7 @@ class View(Protocol):
     ) -> None: ...
 
     def update(self, progress: Progress) -> None:
-        """Take the newest progress; show it when it is time to."""
+        """Take the newest progress and show it when it is due."""
         ...
 
 
@@ -42,41 +42,41 @@ class QuietView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to put away."""
+        """Nothing to clean up."""
 
     def update(self, progress: Progress) -> None:
         """Nothing to show."""
 
 
 class PlainView(QuietView):
-    """One key=value line for each tenth done or half minute passed, never a redraw: for pipes and CI."""
+    """One key=value line per tenth done or half minute, never a redraw: for pipes and CI."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._pace = Pace()
         self._newest: Progress | None = None
-        self._said: Progress | None = None
+        self._written: Progress | None = None
         self._step = 0
-        self._said_at: datetime | None = None
+        self._written_at: datetime | None = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The last word is the last progress, also when it is stopped between two steps."""
-        if self._newest is not None and self._newest is not self._said:
-            self._say(self._newest)
+        """Write the last progress, even when stopped between two steps."""
+        if self._newest is not None and self._newest is not self._written:
+            self._write(self._newest)
 
     def update(self, progress: Progress) -> None:
-        """Say the progress if it has reached the next tenth or nothing was said for half a minute."""
+        """Write the progress if it has reached the next tenth, or after half a minute of silence."""
         self._pace.note(progress)
         self._newest = progress
-        self._said_at = self._said_at or progress.now
-        silence_s = (progress.now - self._said_at).total_seconds()
+        self._written_at = self._written_at or progress.now
+        silence_s = (progress.now - self._written_at).total_seconds()
         if _percent(progress) // STEP_PERCENT > self._step or silence_s >= SILENCE_S:
-            self._say(progress)
+            self._write(progress)
 
-    def _say(self, progress: Progress) -> None:
-        self._said, self._said_at = progress, progress.now
+    def _write(self, progress: Progress) -> None:
+        self._written, self._written_at = progress, progress.now
         self._step = _percent(progress) // STEP_PERCENT
         self._stream.write(progress_line(progress, self._pace.eta_s(progress)) + "\n")
         self._stream.flush()
@@ -108,7 +108,7 @@ class LiveView:
         self._live.stop()
 
     def update(self, progress: Progress) -> None:
-        """Redraw, unless the last drawing is too fresh for an eye to want another."""
+        """Redraw, unless the last drawing is too recent."""
         self._pace.note(progress)
         self._newest = progress
         if self._drawn_at is None or (progress.now - self._drawn_at).total_seconds() >= REDRAW_S:
@@ -125,12 +125,12 @@ class LiveView:
 def choose_view(
     display: Display, stream: TextIO, environ: Mapping[str, str], *, ascii_only: bool = False
 ) -> View:
-    """The view asked for; `auto` redraws on a terminal and writes lines anywhere else."""
+    """The chosen view; `auto` redraws on a terminal and writes lines anywhere else."""
     if display == "auto":
         display = "rich" if _can_redraw(stream, environ) else "plain"
     match display:
         case "rich":
-            # The environment is passed on, so NO_COLOR and FORCE_COLOR mean what rich makes of them.
+            # With the environment, rich obeys NO_COLOR and FORCE_COLOR.
             return LiveView(Console(file=stream, _environ=environ), ascii_only=ascii_only)
         case "plain":
             return PlainView(stream)
@@ -143,17 +143,20 @@ def choose_view(
 def progress_line(progress: Progress, eta_s: float | None) -> str:
     """12:04:31 run=142 67% 373/558 spent=0.74 cap=5.00 eta=72s err=12 broken=gemini-2.5-flash"""
     broken = ",".join(one_line(judge.judge).replace(" ", "_") for judge in progress.judges if judge.broken)
+    eta = "?" if eta_s is None else f"{eta_s:.0f}s"
     fields = [
         f"{progress.now:%H:%M:%S} run={progress.bakeoff_id} {_percent(progress)}%",
         f"{progress.done}/{progress.total} spent={money(progress.spent_usd)} cap={money(progress.cap_usd)}",
-        f"eta={'?' if eta_s is None else f'{eta_s:.0f}s'}",
+        f"eta={eta}",
         f"err={sum(judge.n_error for judge in progress.judges)}",
     ]
-    return " ".join([*fields, *([f"broken={broken}"] if broken else [])])
+    if broken:
+        fields.append(f"broken={broken}")
+    return " ".join(fields)
 
 
 def _percent(progress: Progress) -> int:
-    """Whole percents done, rounded down: 100 means the end."""
+    """Whole percents done, rounded down: 100 means finished."""
     return progress.done * 100 // progress.total if progress.total else 0
 
 

@@ -26,9 +26,23 @@ from evalq.reports.text import (
 from evalq.results import JudgeProgress, Progress
 from evalq.stats.intervals import wilson
 
+BAR_FROM, DETAILS_FROM = 100, 80
+DONE_BAR, BUDGET_BAR = 10, 18
+NARROWEST_BAR, WIDEST_BAR = 10, 24
+MOST_REMARKS = 3
+FURNITURE_ROWS = 8 + MOST_REMARKS  # heading, column titles, budget, footer and the blank lines between
+GAP = 2
+_STATES = {
+    "running": "INTERIM",
+    "paused": "PAUSED",
+    "capped": "CAPPED",
+    "cancelled": "STOPPING",
+    "concluded": "DONE",
+}
+
 
 class Pace:
-    """Measures from the first progress it sees, so that a resumed bake-off's idle days do not count."""
+    """The speed since the first progress it sees, so that the pause of a resumed bake-off does not count."""
 
     def __init__(self) -> None:
         self._first: Progress | None = None
@@ -47,33 +61,27 @@ class Pace:
         return (progress.now - self._first.now).total_seconds() / moved * (judge.total - judge.done)
 
     def eta_s(self, progress: Progress) -> float | None:
-        """Seconds until the slowest judge is done; None until every judge still going has moved."""
-        going = [judge for judge in progress.judges if not judge.broken]
-        waits = [wait for judge in going if (wait := self.judge_eta_s(judge, progress)) is not None]
-        return max(waits, default=0.0) if len(waits) == len(going) else None
+        """Seconds until the slowest judge is done; None until every active judge has moved."""
+        slowest = 0.0
+        for judge in progress.judges:
+            if judge.broken:
+                continue
+            wait = self.judge_eta_s(judge, progress)
+            if wait is None:
+                return None
+            slowest = max(slowest, wait)
+        return slowest
 
     def _done_at_first(self, name: str) -> int:
-        before = self._first.judges if self._first else ()
-        return next((judge.done for judge in before if judge.judge == name), 0)
-
-
-BAR_FROM, DETAILS_FROM = 100, 80
-DONE_BAR, BUDGET_BAR = 10, 18
-NARROWEST_BAR, WIDEST_BAR = 10, 24
-MOST_REMARKS = 3
-FURNITURE_ROWS = 8 + MOST_REMARKS  # heading, column titles, budget, footer and the blank lines between
-GAP = 2
-_STATES = {
-    "running": "INTERIM",
-    "paused": "PAUSED",
-    "capped": "CAPPED",
-    "cancelled": "STOPPING",
-    "concluded": "DONE",
-}
+        if self._first is not None:
+            for judge in self._first.judges:
+                if judge.judge == name:
+                    return judge.done
+        return 0
 
 
 class Frame:
-    """What to draw for one progress on a sheet of a given size."""
+    """The drawing of one progress for a terminal of a given size."""
 
     def __init__(self, progress: Progress, pace: Pace, canvas: Canvas, *, height: int) -> None:
         self._progress = progress
@@ -82,7 +90,7 @@ class Frame:
         self._judges = _first_to_watch(progress.judges, max(height - FURNITURE_ROWS, 1))
 
     def draw(self) -> RenderableType:
-        """The frame: never taller than its judges and a few lines, never a wrapped judge row."""
+        """The frame: no taller than its judges and a few lines, and without wrapped rows."""
         columns = first_fitting(self._layouts(), self._canvas, gap=GAP)
         rows = lay_out(columns, self._canvas, gap=GAP, rule=False)
         return Group(self._heading(), Text(), rows, *self._left_out(), Text(), *self._footer())
@@ -94,10 +102,9 @@ class Frame:
         about = f"{progress.task} · {progress.eval_set} · {size}"
         clock = f"elapsed {duration(progress.elapsed_s)}   ETA {duration(self._pace.eta_s(progress))}"
         room = self._canvas.width - len(title) - len(about) - len(clock) - 2
+        gap = " " * room if room >= GAP else "\n"
         text = self._canvas.text(title, "bold")
-        text.append(
-            self._canvas.text(f"  {about}" + (" " * room if room >= GAP else "\n") + clock, "not bold")
-        )
+        text.append(self._canvas.text(f"  {about}{gap}{clock}", "not bold"))
         text.no_wrap, text.overflow = True, "ellipsis"
         return text
 
@@ -115,7 +122,7 @@ class Frame:
         yield [*head, done, share, numbers]
 
     def _with_bar(self, head: list[Column], tail: list[Column]) -> Iterator[Sequence[Column]]:
-        """The layout with the interval drawn as wide as there is room, and a reason in the same room."""
+        """The layout with the interval drawn as wide as there is room; a reason takes the same room."""
         spans = max((len(_numbers_text(judge)) for judge in self._judges), default=0)
         bar = min(self._canvas.width - total_width([*head, *tail], GAP) - GAP - spans - 1, WIDEST_BAR)
         if bar >= NARROWEST_BAR:
@@ -124,7 +131,7 @@ class Frame:
             yield [*head, drawn, *tail]
 
     def _mark(self) -> Column:
-        return self._column("", lambda judge: "!" if judge.broken else "✓" if _is_done(judge) else "")
+        return self._column("", _mark_of)
 
     def _name(self) -> Column:
         return self._column("judge", lambda judge: judge.judge, flexible=True)
@@ -159,7 +166,9 @@ class Frame:
     def _eta_text(self, judge: JudgeProgress) -> str:
         if _is_done(judge):
             return "done"
-        return "broken" if judge.broken else duration(self._pace.judge_eta_s(judge, self._progress))
+        if judge.broken:
+            return "broken"
+        return duration(self._pace.judge_eta_s(judge, self._progress))
 
     def _column(
         self,
@@ -187,17 +196,15 @@ class Frame:
         yield self._canvas.text("Ctrl-C stop spending", QUIET)
 
     def _remarks(self) -> Iterator[Text]:
-        """What is wrong first, then what is merely going on."""
+        """Problems first, then other notes."""
+        is_active = any(not judge.broken and not _is_done(judge) for judge in self._progress.judges)
+        others = "Other judges continue." if is_active else ""
         for judge in self._judges:
             if judge.broken:
-                yield self._canvas.cell(f"! {judge.judge}: {judge.broken}. {self._rest()}", PROBLEM)
+                yield self._canvas.cell(f"! {judge.judge}: {judge.broken}. {others}", PROBLEM)
         for judge in self._judges:
             if judge.note and not judge.broken:
                 yield self._canvas.cell(f"{judge.judge}: {judge.note}")
-
-    def _rest(self) -> str:
-        going = any(not judge.broken and not _is_done(judge) for judge in self._progress.judges)
-        return "Other judges continue." if going else ""
 
     def _budget(self) -> Text:
         progress = self._progress
@@ -211,7 +218,7 @@ class Frame:
 
 
 def _first_to_watch(judges: tuple[JudgeProgress, ...], rows: int) -> tuple[JudgeProgress, ...]:
-    """All judges, or as many as there are rows: stopped ones first, then those with most left to do."""
+    """All judges, or as many as there are rows: first the stopped ones, then those with most left to do."""
     if len(judges) <= rows:
         return judges
     urgent = sorted(judges, key=lambda judge: (judge.broken is None, _share_done(judge)))[:rows]
@@ -219,13 +226,19 @@ def _first_to_watch(judges: tuple[JudgeProgress, ...], rows: int) -> tuple[Judge
 
 
 def _forecast(progress: Progress) -> Iterator[str]:
-    """Where the money is going: the total at this rate, what is set aside now, what the cache answered."""
+    """The projected total, the dollars reserved now, and the share of cached verdicts."""
     if progress.done:
         yield f"projected ${money(progress.spent_usd / progress.done * progress.total)}"
     if progress.reserved_usd > Decimal(0):
         yield f"reserved ${money(progress.reserved_usd)}"
     if progress.graded_findings:
         yield f"cache {progress.cached_verdicts / progress.graded_findings:.0%}"
+
+
+def _mark_of(judge: JudgeProgress) -> str:
+    if judge.broken:
+        return "!"
+    return "✓" if _is_done(judge) else ""
 
 
 def _is_done(judge: JudgeProgress) -> bool:
@@ -236,24 +249,25 @@ def _share_done(judge: JudgeProgress) -> float:
     return judge.done / judge.total if judge.total else 1.0
 
 
-def _graded(judge: JudgeProgress) -> int:
+def _n_graded(judge: JudgeProgress) -> int:
     """Answers with a verdict; none for a judge that stopped, whose rate would mislead."""
     return 0 if judge.broken else judge.n_pass + judge.n_fail
 
 
 def _pass_text(judge: JudgeProgress) -> str:
-    return f"{judge.n_pass / _graded(judge):.0%}" if _graded(judge) else "n/a"
+    n = _n_graded(judge)
+    return f"{judge.n_pass / n:.0%}" if n else "n/a"
 
 
 def _numbers_text(judge: JudgeProgress) -> str:
-    n = _graded(judge)
+    n = _n_graded(judge)
     return span(*wilson(judge.n_pass, n), n) if n else NOTHING
 
 
 def _interval_text(judge: JudgeProgress, width: int) -> str:
     if judge.broken:
         return judge.broken
-    n = _graded(judge)
+    n = _n_graded(judge)
     if not n:
         return NOTHING
     low, high = wilson(judge.n_pass, n)

@@ -1,4 +1,4 @@
-"""Words and numbers as the terminal shows them: cleaned of control characters, no finer than their doubt."""
+"""Text, numbers, tables and bars for the terminal: cleaned of control characters, sensibly rounded."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,11 @@ from rich.text import Text
 
 NOTHING = "–"
 ONE_DECIMAL_BELOW = 1000
+
+# Blue for good and progress, orange for a problem: colour-blind readers can tell them apart.
+GOOD = "bright_blue"
+PROBLEM = "dark_orange"
+QUIET = "dim"
 
 # C0 except tab and newline, DEL, C1, bidi controls, lone surrogates: a model may answer with any of them,
 # and rich passes them all through, as Text and as escaped markup alike.
@@ -41,12 +46,12 @@ _ASCII = str.maketrans(
 
 
 def clean(text: str) -> str:
-    """The text with nothing left that moves a cursor, opens a link or reverses the reading order."""
+    """The text without anything that moves the cursor, opens a link or reverses the reading order."""
     return _HOSTILE.sub("\N{REPLACEMENT CHARACTER}", _LINE_ENDS.sub("\n", text))
 
 
 def to_ascii(text: str) -> str:
-    """Our own signs in ASCII, for fonts without them; other people's letters stay as they are."""
+    """Our own signs in ASCII, for fonts without them; all other letters stay."""
     return text.translate(_ASCII)
 
 
@@ -59,35 +64,38 @@ def one_line(text: str, width: int | None = None) -> str:
 
 
 def money(amount: Decimal, places: int = 2) -> str:
-    """Dollars with `places` decimals, more where those would hide the amount: spent is never 0.00."""
-    hidden = bool(amount) and amount.adjusted() < -places
-    return f"{amount:.{1 - amount.adjusted() if hidden else places}f}"
+    """Dollars with `places` decimals, or more where the amount would read 0.00."""
+    if amount and amount.adjusted() < -places:
+        places = 1 - amount.adjusted()
+    return f"{amount:.{places}f}"
 
 
 def percent(share: float | None, n: int) -> str:
     """A share as a percentage: one decimal below a thousand cases, two from there on."""
-    return "n/a" if share is None else f"{share:.{1 + _extra(n)}%}"
+    return "n/a" if share is None else f"{share:.{1 + _extra_decimals(n)}%}"
 
 
 def span(low: float | None, high: float | None, n: int) -> str:
     """An interval of shares in percent, 74–89: whole below a thousand cases, one decimal from there on."""
     if low is None or high is None:
         return NOTHING
-    return f"{low * 100:.{_extra(n)}f}–{high * 100:.{_extra(n)}f}"
+    return f"{low * 100:.{_extra_decimals(n)}f}–{high * 100:.{_extra_decimals(n)}f}"
 
 
 def points(difference: float, n: int) -> str:
     """A difference of shares in signed percentage points, −16 or +3, with a real minus sign."""
-    number = f"{difference * 100:+.{_extra(n)}f}"
+    number = f"{difference * 100:+.{_extra_decimals(n)}f}"
     return number.replace("-", "−") if float(number) else "0"
 
 
 def duration(seconds: float | None) -> str:
-    """Minutes and seconds, 2:41, with hours in front when there are any."""
+    """Minutes and seconds, 2:41, after the hours if there are any."""
     if seconds is None:
         return NOTHING
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def latency(latency_ms: int | None) -> str:
@@ -96,26 +104,24 @@ def latency(latency_ms: int | None) -> str:
         return NOTHING
     if latency_ms < 10:
         return f"{latency_ms}ms"
-    places = 2 if latency_ms < 10_000 else 1 if latency_ms < 100_000 else 0
-    return f"{latency_ms / 1000:.{places}f}s"
+    if latency_ms < 10_000:
+        return f"{latency_ms / 1000:.2f}s"
+    if latency_ms < 100_000:
+        return f"{latency_ms / 1000:.1f}s"
+    return f"{latency_ms / 1000:.0f}s"
 
 
-def _extra(n: int) -> int:
-    """Decimals that only a large n can carry."""
+def _extra_decimals(n: int) -> int:
+    """Decimals that only a large n justifies."""
     return 0 if n < ONE_DECIMAL_BELOW else 1
 
-
-# Blue for good and progress, orange for a problem: told apart by colour-blind eyes, never used alone.
-GOOD = "bright_blue"
-PROBLEM = "dark_orange"
-QUIET = "dim"
 
 Cells = tuple[Text, ...]
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """All text enters here: cleaned, as `Text` and never as markup, in ASCII if the font needs it."""
+    """Makes all text of a report: cleaned, as `Text` and never as markup, in ASCII if the font needs it."""
 
     width: int
     ascii_only: bool = False
@@ -134,7 +140,7 @@ class Canvas:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading and its cells; a flexible column is the one to be cut when nothing else can be left out."""
+    """A heading and its cells; a flexible column is cut when no other column can be left out."""
 
     title: Text
     cells: Cells
@@ -153,32 +159,35 @@ def total_width(columns: Sequence[Column], gap: int) -> int:
 
 
 def first_fitting(layouts: Iterable[Sequence[Column]], canvas: Canvas, *, gap: int) -> Sequence[Column]:
-    """The first layout that fits the sheet whole; else the last one, its flexible columns cut."""
+    """The first layout that fits; else the last one with its flexible columns cut."""
     columns: Sequence[Column] = ()
     for columns in layouts:
         if total_width(columns, gap) <= canvas.width:
             return columns
-    return _squeezed(columns, canvas, total_width(columns, gap) - canvas.width)
+    return _squeeze(columns, canvas, total_width(columns, gap) - canvas.width)
 
 
 def lay_out(columns: Sequence[Column], canvas: Canvas, *, gap: int, rule: bool = True) -> Group:
     """Heading, rule, rows; a row too long for the terminal is cut, never wrapped."""
     heading = _row([column.title for column in columns], columns, gap)
     heading.stylize(QUIET)
-    line = [canvas.text("─" * min(total_width(columns, gap), canvas.width), QUIET)] if rule else []
-    rows = [_row(cells, columns, gap) for cells in zip(*(column.cells for column in columns), strict=True)]
-    return Group(heading, *line, *rows)
+    lines = [heading]
+    if rule:
+        lines.append(canvas.text("─" * min(total_width(columns, gap), canvas.width), QUIET))
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        lines.append(_row(cells, columns, gap))
+    return Group(*lines)
 
 
 def _row(cells: Sequence[Text], columns: Sequence[Column], gap: int) -> Text:
-    padded = [_padded(cell, column) for cell, column in zip(cells, columns, strict=True)]
+    padded = [_pad(cell, column) for cell, column in zip(cells, columns, strict=True)]
     row = Text(" " * gap).join(padded)
     row.rstrip()
     row.no_wrap, row.overflow = True, "ellipsis"
     return row
 
 
-def _padded(cell: Text, column: Column) -> Text:
+def _pad(cell: Text, column: Column) -> Text:
     padded, missing = cell.copy(), column.width - cell.cell_len
     if column.right:
         padded.pad_left(missing)
@@ -187,31 +196,30 @@ def _padded(cell: Text, column: Column) -> Text:
     return padded
 
 
-def _squeezed(columns: Sequence[Column], canvas: Canvas, excess: int) -> list[Column]:
-    """The columns with the flexible ones cut, the last first, each to no less than six cells."""
+def _squeeze(columns: Sequence[Column], canvas: Canvas, excess: int) -> list[Column]:
+    """The columns with the flexible ones cut, the last first, each to at least six cells."""
     squeezed: list[Column] = []
     for column in reversed(columns):
-        kept = max(column.width - excess, min(column.width, 6)) if column.flexible else column.width
-        excess -= column.width - kept
-        squeezed.insert(0, _cut(column, canvas, kept))
+        if column.flexible:
+            width = max(column.width - excess, min(column.width, 6))
+            excess -= column.width - width
+            cells = tuple(canvas.cell(cell.plain, str(cell.style), width=width) for cell in column.cells)
+            column = replace(column, cells=cells)
+        squeezed.insert(0, column)
     return squeezed
-
-
-def _cut(column: Column, canvas: Canvas, width: int) -> Column:
-    cells = tuple(canvas.cell(cell.plain, str(cell.style), width=width) for cell in column.cells)
-    return replace(column, cells=cells) if column.flexible else column
 
 
 def interval_bar(low: float, point: float, high: float, width: int) -> str:
     """The interval and its point on an axis from 0 to 1: ············──●──· (`to_ascii` for plain fonts)."""
-    first, middle, last = (_position(share, width) for share in (low, point, high))
-    axis = ["─" if first <= place <= last else "·" for place in range(width)]
-    axis[middle] = "●"
+    first, last = _position(low, width), _position(high, width)
+    axis = ["·"] * width
+    axis[first : last + 1] = ["─"] * (last + 1 - first)
+    axis[_position(point, width)] = "●"
     return "".join(axis)
 
 
 def progress_bar(share: float, width: int) -> str:
-    """How much is done: ━━━━╌╌. Full only when everything is, never past its ends."""
+    """The share done: ━━━━╌╌. Full only when everything is done."""
     full = int(min(max(share, 0.0), 1.0) * width)
     return "━" * full + "╌" * (width - full)
 

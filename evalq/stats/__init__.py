@@ -1,4 +1,7 @@
-"""Statistics of verdicts: pure functions from counts and labels to numbers with their doubt."""
+"""Statistics of verdicts: pure functions from counts and labels to numbers with intervals.
+
+The exported names are public API: some of them no command uses, and they stay for users of the library.
+"""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,1 +1,1 @@
-"""What verdicts come to: the numbers of each run, judges two by two, and all of it in words."""
+"""From outcomes to results: rates, comparisons of judges and runs, warnings, power."""

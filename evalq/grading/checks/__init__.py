@@ -1,1 +1,1 @@
-"""Checks: small functions that mark an answer without asking anybody."""
+"""Checks: small functions that mark an answer without a model, a person or the sandbox."""

@@ -1,1 +1,1 @@
-"""The sandbox: code that models wrote runs here, and nowhere else."""
+"""The sandbox, the only place where model-written code runs."""
