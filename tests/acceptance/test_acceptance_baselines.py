@@ -71,7 +71,7 @@ def project(new_project: Callable[..., Any], orders: Orders) -> Any:
 API = "desk/regression/api/orders.json"
 
 
-def test_a_system_is_held_against_the_baseline_of_its_file(served: Any) -> None:
+def test_a_system_is_compared_with_the_baseline_in_its_file(served: Any) -> None:
     done = served.run("baseline", "compare", API)
     assert (done.returncode, done.stdout) == (0, "held reg-orders-api of http [critical]\n"), done.stderr
 

@@ -62,7 +62,7 @@ def report_of(project: Any, *arguments: str, code: int) -> dict[str, Any]:
 @pytest.mark.skipif(
     shutil.which("bwrap") is None and os.environ.get("CI") != "true", reason="code is run in a sandbox only"
 )
-def test_the_example_is_passed_by_one_who_knows_the_answers(served: Any) -> None:
+def test_a_judge_that_knows_the_answers_passes_the_example(served: Any) -> None:
     found = report_of(served, "--judges", "ace", "--samples", "3", code=0)
     summary = found["summary"]
     assert (summary["total_evals"], summary["passed"], summary["pass_rate"]) == (8, 8, 1.0)
@@ -94,7 +94,7 @@ def test_failures_are_retried_reported_and_raise_an_alert(served: Any) -> None:
     assert served.rows("SELECT count(*) FROM bakeoffs WHERE run_type = 'suite_retry'") == [(2,)]
 
 
-def test_a_pass_on_a_retry_counts_and_is_told_from_one_at_first(served: Any) -> None:
+def test_a_pass_on_a_retry_counts_and_is_reported_as_such(served: Any) -> None:
     found = report_of(
         served, "--judges", "shaky", "--tag", "critical", "--category", "text", "--seed", "4", code=1
     )
@@ -105,7 +105,7 @@ def test_a_pass_on_a_retry_counts_and_is_told_from_one_at_first(served: Any) -> 
     assert found["metrics"]["pass_at_3"] is None
 
 
-def test_graders_of_one_type_mark_alone(served: Any) -> None:
+def test_graders_of_one_type_can_grade_alone(served: Any) -> None:
     found = report_of(served, "--judges", "ace", "--grader-type", "model", "--tag", "money", code=0)
     assert found["summary"]["by_grader"]["model"]["total"] == found["summary"]["total_evals"] == 1
     assert served.rows("SELECT DISTINCT kind FROM grades WHERE kind = 'boolean'") == [("boolean",)]
@@ -159,7 +159,7 @@ def test_a_trigger_that_fails_blocks_and_writes_its_report(served: Any) -> None:
     assert (mild.returncode, "| pass_rate | 0.00" in mild.stdout) == (0, True)
 
 
-def test_a_run_that_is_there_can_be_gated(served: Any) -> None:
+def test_a_finished_run_can_be_gated(served: Any) -> None:
     served.run(*RUN, "--judges", "ace", "--tag", "money")
     latest = max(
         (served.folder / "order-desk/results/latest/").glob("run-*.json"),

@@ -83,7 +83,7 @@ def test_the_newer_of_file_and_database_counts(db: Database, suite: Suite) -> No
     assert load_baselines(suite, db).of(suite.evals[1], "good") == "later"
 
 
-def test_what_holds_and_what_fails_is_counted_from_what_the_file_knows(db: Database, suite: Suite) -> None:
+def test_passes_and_failures_add_to_the_counts_of_the_file(db: Database, suite: Suite) -> None:
     record_comparisons(db, suite, suite.evals, outcomes("failed"))
     (one,) = stored.of_suite(db, "S")
     assert (one.failure_count, one.output, one.criticality) == (4, None, "critical")
@@ -96,7 +96,7 @@ def test_what_holds_and_what_fails_is_counted_from_what_the_file_knows(db: Datab
     assert one.last_passed > datetime(2026, 2, 1, tzinfo=UTC)
 
 
-def test_what_is_counted_survives_a_new_capture(db: Database, suite: Suite) -> None:
+def test_counts_survive_a_new_capture(db: Database, suite: Suite) -> None:
     record_comparisons(db, suite, suite.evals, outcomes("failed"))
     keep_baselines(suite, db, [captured("api/users", "x")])
     (one,) = stored.of_suite(db, "S")
@@ -117,7 +117,7 @@ def test_rows_show_what_is_captured_inline_or_missing(db: Database, suite: Suite
     assert row.captured_at == "2026-03-01T12:00:00+00:00"
 
 
-def test_a_bake_off_that_is_there_reads_as_a_run(
+def test_a_stored_bake_off_reads_as_a_suite_run(
     db: Database,
     record: Callable[..., int],
     job_ids: Callable[[int], list[int]],

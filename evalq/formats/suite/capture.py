@@ -28,7 +28,7 @@ class CapturedBaselines:
 
 def capture(runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: datetime) -> CapturedBaselines:
     """Run a plan of `plan_capture` and keep the outputs in Postgres and in the suite's folder."""
-    rounds = run_rounds(runner, plan.bakeoffs, retries_of=lambda _: 0)
+    rounds = run_rounds(runner, plan, retry=False)
     db = runner.session.db
     captured: list[Baseline] = []
     missing: list[tuple[str, str]] = []

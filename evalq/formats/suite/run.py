@@ -14,7 +14,6 @@ from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan
 from evalq.engines.session import Session
 from evalq.formats.suite.collect import Round, collect_outcomes
-from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.outcomes import JudgeOutcomes, SuiteRun
 from evalq.formats.suite.plan import SuiteBakeOff, SuitePlan, plan_retry, retries_of
 from evalq.formats.suite.render import headline
@@ -60,7 +59,7 @@ class SuiteRunner:
 def run_suite(runner: SuiteRunner, plan: SuitePlan, *, started: datetime) -> tuple[SuiteRun, Rounds]:
     """Run the bake-offs of a plan and their retries; evals that were not reached count as skipped."""
     begun = time.monotonic()
-    rounds = run_rounds(runner, plan.bakeoffs, retries_of=lambda one: retries_of(plan.suite, one))
+    rounds = run_rounds(runner, plan)
     db = runner.session.db
     done = SuiteRun(
         plan.suite.name,
@@ -80,27 +79,24 @@ def run_suite(runner: SuiteRunner, plan: SuitePlan, *, started: datetime) -> tup
     return done, rounds
 
 
-def run_rounds(
-    runner: SuiteRunner, planned: Sequence[SuiteBakeOff], *, retries_of: Callable[[SuiteEval], int]
-) -> Rounds:
-    """Run every bake-off, then retry what failed as often as each eval allows.
+def run_rounds(runner: SuiteRunner, plan: SuitePlan, *, retry: bool = True) -> Rounds:
+    """Run every bake-off of a plan; with `retry`, run failed evals again as often as each allows.
 
     Failed evals and broken answers are retried. Calls that failed are not: each was repeated already.
     """
+    db = runner.session.db
     rounds: list[Round] = []
-    queue = [(bakeoff, bakeoff.plan) for bakeoff in planned]
+    queue = [(bakeoff, bakeoff.plan) for bakeoff in plan.bakeoffs]
     attempt = 0
     while queue:
-        for bakeoff, plan in queue:
-            left = runner.cap_usd - bakeoffs.committed_usd(
-                runner.session.db, [one.bakeoff_id for one in rounds]
-            )
+        for bakeoff, jobs in queue:
             if runner.is_over():
                 return Rounds(tuple(rounds), is_stopped=True)
-            if plan.estimate_usd > left:
+            left = runner.cap_usd - bakeoffs.committed_usd(db, [one.bakeoff_id for one in rounds])
+            if jobs.estimate_usd > left:
                 return Rounds(tuple(rounds), is_capped=True)
             run_type = RETRY_TYPE if attempt else RUN_TYPE
-            bakeoff_id = start(runner.session, plan, cap_usd=left, root=runner.root, run_type=run_type)
+            bakeoff_id = start(runner.session, jobs, cap_usd=left, root=runner.root, run_type=run_type)
             rounds.append(Round(bakeoff, bakeoff_id, attempt))
             result = runner.watch(bakeoff_id)
             if result is None:
@@ -108,24 +104,17 @@ def run_rounds(
             if result.state == "capped":
                 return Rounds(tuple(rounds), is_capped=True)
         attempt += 1
-        queue = list(
-            _plan_retries(runner.session.db, planned, rounds, attempt=attempt, retries_of=retries_of)
-        )
+        queue = list(_plan_retries(db, plan, rounds, attempt=attempt)) if retry else []
     return Rounds(tuple(rounds))
 
 
 def _plan_retries(
-    db: Database,
-    planned: Sequence[SuiteBakeOff],
-    rounds: Sequence[Round],
-    *,
-    attempt: int,
-    retries_of: Callable[[SuiteEval], int],
+    db: Database, plan: SuitePlan, rounds: Sequence[Round], *, attempt: int
 ) -> Iterator[tuple[SuiteBakeOff, Plan]]:
     """Plan the cases that the last attempt left failing; judges that fail the same cases share a plan."""
-    for bakeoff in planned:
+    for bakeoff in plan.bakeoffs:
         last = [one for one in rounds if one.bakeoff is bakeoff and one.attempt == attempt - 1]
-        retryable = {one.id for one in bakeoff.evals if retries_of(one) >= attempt}
+        retryable = {one.id for one in bakeoff.evals if retries_of(plan.suite, one) >= attempt}
         names_by_cases: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for judge in bakeoff.plan.judges:
             failed: list[str] = []

@@ -55,11 +55,11 @@ def test_a_system_named_as_a_judge_answers_the_requests(make_suite: Make, settin
     assert shown(found) == {"sim": "a", "api": "r"}
 
 
-def test_simulations_stand_in_for_a_system_nobody_has_named(make_suite: Make, settings: Settings) -> None:
+def test_simulations_stand_in_for_a_system_without_an_address(make_suite: Make, settings: Settings) -> None:
     assert shown(answer(make_suite(REQUEST, ASKED), "sim", settings=settings)) == {"sim": "ra"}
 
 
-def test_a_model_does_not(make_suite: Make, settings: Settings) -> None:
+def test_a_model_does_not_stand_in_for_a_system(make_suite: Make, settings: Settings) -> None:
     with pytest.raises(
         InputError,
         match=r"r is a request, but the address .*--var api_base_url=http",
@@ -75,9 +75,7 @@ def test_a_request_without_a_base_url_goes_to_the_usual_variable(
     assert found.judge.model == "https://example.org"
 
 
-def test_an_address_that_no_system_has_is_refused_with_its_place(
-    make_suite: Make, settings: Settings
-) -> None:
+def test_a_link_local_address_is_refused_with_its_line(make_suite: Make, settings: Settings) -> None:
     with pytest.raises(InputError, match=r"eval-suite\.yaml:1: the base URL is a link-local address"):
         answer(make_suite(REQUEST), settings=settings, values={"api_base_url": "http://169.254.169.254"})
 
@@ -91,7 +89,7 @@ def test_an_address_that_no_system_has_is_refused_with_its_place(
         ({}, ["sim2"], (), ["sim2"]),
     ],
 )
-def test_judges_are_named_by_hand_by_the_suite_or_by_the_settings(
+def test_judges_come_from_the_command_the_suite_or_the_settings(
     make_suite: Make,
     settings: Settings,
     body: Any,
@@ -103,6 +101,6 @@ def test_judges_are_named_by_hand_by_the_suite_or_by_the_settings(
     assert list(shown(answer(make_suite(ASKED, **body), *named, settings=usual))) == expected
 
 
-def test_nobody_named_says_where_to_name_somebody(make_suite: Make, settings: Settings) -> None:
+def test_a_run_without_judges_says_where_to_name_them(make_suite: Make, settings: Settings) -> None:
     with pytest.raises(InputError, match=r"no judge is named; give --judges a,b; or write config.model"):
         answer(make_suite(ASKED), settings=settings)

@@ -45,7 +45,7 @@ def test_filters_choose_among_the_evals(suite: Suite, filters: Filters, ids: str
     assert "".join(found.id for found in choose_evals(suite, filters)) == ids
 
 
-def test_a_choice_of_nothing_says_what_there_is(suite: Suite) -> None:
+def test_filters_that_match_nothing_list_what_the_suite_has(suite: Suite) -> None:
     with pytest.raises(InputError) as caught:
         choose_evals(suite, Filters(tags=("none",)))
     assert "categories: capability, regression, text; tags: x, y, z; difficulties: easy, hard" in str(
@@ -53,7 +53,7 @@ def test_a_choice_of_nothing_says_what_there_is(suite: Suite) -> None:
     )
 
 
-def test_of_several_graders_those_of_the_type_mark_within_the_time_limit(make_suite: Make) -> None:
+def test_only_the_chosen_type_of_grader_and_the_time_limit_grade(make_suite: Make) -> None:
     graders = [{"type": "code", "config": {"method": "contains"}}, MODEL]
     suite = make_suite(one("a", graders=graders, metadata={"timeout_seconds": 5}))
     (found,) = choose_evals(suite, Filters(grader_type="model"))
@@ -61,9 +61,7 @@ def test_of_several_graders_those_of_the_type_mark_within_the_time_limit(make_su
     assert (found.grader_types, found.about["grader_types"]) == (("model",), ["model"])
 
 
-def test_a_shared_stand_in_marks_evals_that_have_no_grader_of_the_type(
-    make_suite: Make, tmp_path: Any
-) -> None:
+def test_a_shared_override_grades_evals_without_a_grader_of_the_type(make_suite: Make, tmp_path: Any) -> None:
     (tmp_path / "config").mkdir()
     stand_in = "overrides:\n  model: {config: {rubric: Same meaning?, scoring: {type: boolean}}}\n"
     (tmp_path / "config/graders.yaml").write_text(stand_in, "utf-8")

@@ -17,7 +17,7 @@ def form(**fields: object) -> GateForm:
     return GateForm("g", Path("s.yaml"), **{"thresholds": {}, **fields})  # type: ignore[arg-type]
 
 
-def test_what_is_given_by_hand_goes_over_everything(make_suite: Callable[..., Suite]) -> None:
+def test_thresholds_of_the_command_override_all_others(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"metrics": {"pass_at_1": 0.1, "pass_rate": 0.2}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_3": 0.4}, context="development")
     found = collect_demands(gate, suite, given={"pass_hat_3": 0.5})
@@ -29,7 +29,7 @@ def test_what_is_given_by_hand_goes_over_everything(make_suite: Callable[..., Su
     }
 
 
-def test_a_context_named_by_hand_goes_over_the_files(make_suite: Callable[..., Suite]) -> None:
+def test_a_context_of_the_command_overrides_the_files(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"k": 5, "metrics": {"pass_at_1": 0.1}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_5": 0.1})
     found = collect_demands(gate, suite, context="production")
@@ -53,6 +53,6 @@ def test_a_gate_that_demands_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("pair", ["pass_at_1", "pass_at_1=x", "accuracy=0.9", "pass@1=1.5"])
-def test_a_threshold_given_by_hand_is_a_metric_and_a_share(pair: str) -> None:
+def test_a_threshold_of_the_command_is_a_metric_and_a_share(pair: str) -> None:
     with pytest.raises(InputError, match="--set"):
         parse_thresholds([pair])

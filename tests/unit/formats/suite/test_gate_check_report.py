@@ -79,7 +79,7 @@ def test_the_pass_rate_is_a_metric_too() -> None:
     assert (found.checks[0].value, found.verdict) == (0.88, "FAIL")
 
 
-def test_nothing_demanded_is_no_pass() -> None:
+def test_a_report_without_demands_does_not_pass() -> None:
     assert gate(Demand("pass_at_1", "pass@1")).verdict == "INFO"
 
 

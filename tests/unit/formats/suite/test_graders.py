@@ -52,7 +52,7 @@ def graded(read: Read, *args: Any, **more: Any) -> dict[str, Any]:
         ({"type": "structural", "value": {"a": 1}}, {"type": "structural_match", "value": {"a": 1}}),
     ],
 )
-def test_without_a_grader_what_is_expected_decides(read: Read, expected: Any, made: Any) -> None:
+def test_an_eval_without_graders_is_graded_by_what_it_expects(read: Read, expected: Any, made: Any) -> None:
     found = graded(read, None, expected)
     assert found.items() >= made.items()
 
@@ -183,5 +183,5 @@ def test_several_graders_may_mark_one_eval(read: Read) -> None:
         (one({"$ref": "#nobody"}, "x"), "no grader is called 'nobody'"),
     ],
 )
-def test_a_grader_without_meaning_is_refused(refused: Refused, content: Any, said: str) -> None:
+def test_an_invalid_grader_is_refused(refused: Refused, content: Any, said: str) -> None:
     assert any(said in problem for problem in refused([content]))

@@ -98,7 +98,7 @@ def test_a_shared_definition_that_would_not_work_is_refused(write: Write, text: 
 
 
 @pytest.mark.parametrize("value", [{}, [], "x", {"name": "t", "system_prompt": "s"}, {"cases": []}])
-def test_other_files_are_none_of_ours(write: Write, value: Any) -> None:
+def test_files_of_other_formats_are_not_recognised(write: Write, value: Any) -> None:
     assert not recognises(write("other.yaml", value))
 
 
@@ -118,7 +118,7 @@ def test_a_metric_is_known_by_any_of_its_spellings(name: str, key: str, label: s
 
 
 @pytest.mark.parametrize("name", ["pass", "pass@0", "pass_at_", "accuracy", "pass^^3"])
-def test_what_is_no_metric_is_refused(name: str) -> None:
+def test_an_unknown_metric_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="there is no metric"):
         canonical_name(name)
 

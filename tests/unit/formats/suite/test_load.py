@@ -80,7 +80,7 @@ def test_levels_alone_make_a_range() -> None:
         ({"eval_suite": "S"}, "should be a mapping"),
     ],
 )
-def test_what_has_no_meaning_is_refused(refused: Refused, content: Any, said: str) -> None:
+def test_an_invalid_eval_is_refused(refused: Refused, content: Any, said: str) -> None:
     whole = {"eval_suite": {"name": "S", "evals": content}} if isinstance(content, list) else content
     found = refused(whole)
     assert any(said in problem for problem in found), found
@@ -151,7 +151,7 @@ def test_an_eval_in_a_list_may_stand_under_its_type(read: Read) -> None:
         ("config/graders.yaml", "- a\n", "the file is not a mapping"),
     ],
 )
-def test_shared_files_that_mean_nothing_are_refused_in_their_own_place(
+def test_invalid_shared_files_are_refused_with_their_own_line(
     write: Write, file: str, text: str, said: str
 ) -> None:
     write(file, text)

@@ -60,6 +60,6 @@ def test_the_document_has_the_blocks_we_think_it_has() -> None:
     assert len(BLOCKS) == 16
 
 
-def test_a_document_that_is_no_report_is_refused_by_the_schema() -> None:
+def test_a_document_that_is_not_a_report_is_refused_by_the_schema() -> None:
     located: Located = load_text(Path("r.json"), '{"eval_report": {"metadata": {}}}')
     assert any("is a required property" in problem.message for problem in report_problems(located))

@@ -101,7 +101,7 @@ def test_a_retry_asks_the_failed_cases_with_another_seed(make_suite: Make, setti
     assert ([case.id for case in again.evalset.cases], again.seed, again.samples) == (["b"], 9, 1)
 
 
-def test_an_eval_says_itself_how_often_it_is_retried(make_suite: Make) -> None:
+def test_an_eval_can_set_its_own_number_of_retries(make_suite: Make) -> None:
     own = {**ASKED, "id": "b", "metadata": {"retries": 0}}
     suite = make_suite(ASKED, own, config={"retry_failed": True, "retry_count": 2})
     assert [retries_of(suite, one) for one in suite.evals] == [2, 0]
@@ -122,7 +122,7 @@ def test_the_newest_baseline_counts_wherever_it_is_kept(make_suite: Make, tmp_pa
     assert found.of(suite.evals[0], "other") == "inline"
 
 
-def test_of_a_response_only_telling_headers_are_kept() -> None:
+def test_only_descriptive_headers_of_a_response_are_kept() -> None:
     response = {"status": 200, "headers": {"content-type": "t", "x-request-id": "1"}, "body": 1}
     assert comparable_output(response, is_response=True)["headers"] == {"content-type": "t"}
     assert comparable_output(response, is_response=False) == response

@@ -58,7 +58,7 @@ def mutated(value: Any, rng: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
-def test_whatever_is_wrong_is_said_and_nothing_breaks(tmp_path: Path, file: Path) -> None:
+def test_any_broken_file_gives_problems_and_never_a_crash(tmp_path: Path, file: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "s")
     copied = tmp_path / "s" / file.relative_to(EXAMPLE)
     whole = load_yaml(file.read_text("utf-8"), "f").value

@@ -76,7 +76,7 @@ def test_numbers_may_move_within_their_tolerance(
         ({"value": 1, "tolerance": {"s": 3}}, "write min_delta and max_delta below it"),
     ],
 )
-def test_a_tolerance_without_meaning_is_refused(fields: Any, said: str) -> None:
+def test_an_invalid_tolerance_is_refused(fields: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         NumericDelta(type="numeric_delta", **fields)
 
@@ -109,7 +109,7 @@ def test_a_response_is_compared_by_structure_with_matchers(read: Read) -> None:
     assert verdict(suite, good.replace('"page"', '"pages"')) == "failed"
 
 
-def test_what_a_baseline_is_silent_about_is_not_compared(read: Read) -> None:
+def test_parts_missing_from_a_baseline_are_not_compared(read: Read) -> None:
     suite = read(
         regression({"status": 200}, {"type": "exact"}, current={"input": REQUEST, "execution": HTTP})
     )
@@ -179,13 +179,13 @@ def test_a_skill_is_asked_of_a_judge_with_its_input_and_the_form_of_the_reply(wr
     assert '"n": "<number>"' in prompt
 
 
-def test_a_path_that_is_no_file_is_sent_as_text_with_a_warning(read: Read) -> None:
+def test_a_path_without_a_file_is_sent_as_text_with_a_warning(read: Read) -> None:
     suite = read(regression("x", {"type": "exact"}, current={"input": {"diff": "path/to/a.patch"}}))
     assert "diff:\npath/to/a.patch" in suite.evals[0].case.inputs["prompt"]
     assert "there is no file 'path/to/a.patch'; it is sent as text" in suite.warnings[0]
 
 
-def test_without_a_baseline_nothing_marks_it_until_one_is_captured(read: Read) -> None:
+def test_a_regression_without_a_baseline_has_no_graders(read: Read) -> None:
     content = {"id": "r", "current": {"input": "Say it"}, "comparison": {"type": "exact"}}
     (one,) = read(content).evals
     assert one.case.graders == []
@@ -228,5 +228,5 @@ def test_outputs_are_kept_as_json_where_they_are_json() -> None:
         ),
     ],
 )
-def test_a_comparison_without_meaning_is_refused(refused: Any, content: Any, said: str) -> None:
+def test_an_invalid_comparison_is_refused(refused: Any, content: Any, said: str) -> None:
     assert any(said in problem for problem in refused(content))

@@ -148,7 +148,7 @@ def test_the_first_judge_is_on_top_and_all_are_below() -> None:
     assert "poor: 0/1 passed" in render_plain({"eval_report": found})
 
 
-def test_recommendations_follow_from_what_failed_and_what_could_not_be_told() -> None:
+def test_recommendations_follow_from_failures_and_missing_verdicts() -> None:
     advice = report(
         outcome("a", "failed", criticality="critical", eval_type="regression"),
         *(outcome(f"t{i}", "failed", category="string_work") for i in range(3)),
@@ -173,7 +173,7 @@ def test_recommendations_follow_from_what_failed_and_what_could_not_be_told() ->
     assert "o were not run" in said
 
 
-def test_a_failure_no_rule_knows_is_to_be_read() -> None:
+def test_an_unclassified_failure_advises_reading_the_answers() -> None:
     odd = replace(outcome("a"), samples=(Attempt("failed", "odd"),))
     assert report(odd)["recommendations"] == ["Read the answers of a"]
     assert report(outcome("a", "passed"))["recommendations"] == []

@@ -47,7 +47,7 @@ def test_a_request_can_be_read_as_text() -> None:
         ({"path": "/a", "query": "x=1"}, "query is not a mapping"),
     ],
 )
-def test_what_is_no_request_is_refused(written: Any, said: str) -> None:
+def test_an_invalid_request_is_refused(written: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_request(written)
 
@@ -59,7 +59,7 @@ def test_an_input_is_a_request_when_it_names_a_path() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "https://api.example.org/v2", "http://localhost"])
-def test_a_tested_system_may_be_anywhere_one_can_name(url: str) -> None:
+def test_any_http_address_can_be_a_base_url(url: str) -> None:
     assert check_base_url(url) == url.rstrip("/")
 
 
@@ -78,7 +78,7 @@ def test_a_tested_system_may_be_anywhere_one_can_name(url: str) -> None:
         ("http://[::ffff:169.254.169.254]/", "link-local"),
     ],
 )
-def test_an_address_that_no_tested_system_has_is_refused(url: str, said: str) -> None:
+def test_an_invalid_or_dangerous_base_url_is_refused(url: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         check_base_url(url)
 

@@ -43,7 +43,7 @@ def test_a_single_eval_may_stand_alone_in_a_list_or_under_its_name(read: Read, c
     assert one.about["owner"] == "me"
 
 
-def test_tests_of_a_file_share_what_the_file_says(read: Read) -> None:
+def test_tests_of_a_file_share_its_settings(read: Read) -> None:
     suite = read(TESTS)
     (one,) = suite.evals
     assert (suite.name, one.id, one.about["name"]) == ("Manners", "cap/1", "Manners · Greeting")
@@ -95,7 +95,7 @@ def test_a_request_may_be_the_input_of_a_capability(read: Read) -> None:
         ({**EVAL, "metadata": {"last_passed": "yesterday"}}, "not a point in time"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(refused: Refused, content: Any, said: str) -> None:
+def test_an_unreadable_eval_is_refused_with_its_line(refused: Refused, content: Any, said: str) -> None:
     problems = refused(content)
     assert any(said in problem for problem in problems), problems
     assert all("evals.yaml:" in problem for problem in problems)
