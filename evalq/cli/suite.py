@@ -16,16 +16,15 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest, warn
 from evalq.cli.preflight import describe_plan
-from evalq.cli.progress import first_interrupt, watch_to_end
-from evalq.engines.session import Session
-from evalq.formats.suite.run import SuiteRunner
-from evalq.results import BakeOffResult
 
 if TYPE_CHECKING:
+    from evalq.engines.session import Session
     from evalq.formats.suite.choice import LoadedSuite, SuiteChoice
     from evalq.formats.suite.outcomes import SuiteRun
     from evalq.formats.suite.plan import SuitePlan, SuiteRunOptions
     from evalq.formats.suite.read import Suite
+    from evalq.formats.suite.run import SuiteRunner
+    from evalq.results import BakeOffResult
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -133,12 +132,15 @@ def _read_choice(context: Context, wanted: SuiteOptions) -> "SuiteChoice":
 
 @contextmanager
 def watched_runner(
-    context: Context, session: Session, run: RunOptions, *, limit_s: float | None = None
-) -> Iterator[SuiteRunner]:
+    context: Context, session: "Session", run: RunOptions, *, limit_s: float | None = None
+) -> "Iterator[SuiteRunner]":
     """A runner that shows progress. At its time limit it pauses the bake-off and starts no other.
 
     After a Ctrl-C the block ends with click's Abort, exit code 130.
     """
+    from evalq.cli.progress import first_interrupt, watch_to_end
+    from evalq.formats.suite.run import SuiteRunner
+
     deadline = None if limit_s is None else time.monotonic() + limit_s
     started: list[int] = []
     with first_interrupt() as interrupt:
@@ -146,7 +148,7 @@ def watched_runner(
         def is_over() -> bool:
             return interrupt() or (deadline is not None and time.monotonic() >= deadline)
 
-        def watch(bakeoff_id: int) -> BakeOffResult | None:
+        def watch(bakeoff_id: int) -> "BakeOffResult | None":
             started.append(bakeoff_id)
             result = watch_to_end(context, session, bakeoff_id, run, interrupt=is_over)
             return None if is_over() and result.state != "concluded" else result

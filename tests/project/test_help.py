@@ -46,6 +46,13 @@ def test_a_quick_answer_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported & HEAVY == set()
 
 
+def test_the_help_of_a_command_imports_no_engine_and_no_provider() -> None:
+    places = {place.partition(":")[0] for place, _ in COMMANDS.values()}
+    done = python("-c", f"import sys, {', '.join(sorted(places))}; print(*sys.modules)")
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    assert imported & (HEAVY - {"pydantic", "yaml", "rich"}) == set()
+
+
 def test_help_lists_every_command_with_its_line() -> None:
     done = evalq("--help")
     assert done.returncode == 0
