@@ -24,7 +24,7 @@ from evalq.settings import Settings
 __all__ = ["FORMATS", "Format", "LoadedTask", "TriggerMode", "recognise"]
 
 FORMATS: tuple[Format, ...] = (
-    Format("eva", eva.recognises, eva.load, eva_doctor.problems),
+    Format("eva", eva.recognises, eva.load, eva_doctor.find_problems),
     Format("EVAL.yaml", agentv.recognises, agentv.load),
     Format("suite", suite.recognises, suite.load, suite.problems),
     Format("evals.json", evals_json.recognises, evals_json.load),

@@ -53,7 +53,7 @@ def examine(paths: Sequence[Path], root: Path) -> tuple[int, list[FileFinding]]:
     return len(folders), findings
 
 
-def problems(path: Path, root: Path) -> list[Problem]:
+def find_problems(path: Path, root: Path) -> list[Problem]:
     """Return what must be fixed in the prompt at a path."""
     _, findings = examine([path], root)
     return [finding.problem for finding in findings if finding.severity == "problem"]
@@ -62,9 +62,9 @@ def problems(path: Path, root: Path) -> list[Problem]:
 def _examine_folder(folder: PromptFolder, aliases: Aliases) -> list[FileFinding]:
     findings = FileFindings()
     meta = _check_meta(findings, folder)
-    text = findings.attempt(lambda: folder.read_text(PROMPT), file=_file(folder, PROMPT))
+    text = findings.attempt(lambda: folder.read_text(PROMPT), file=_display_file(folder, PROMPT))
     if text is not None:
-        _check_length(findings, text, _file(folder, PROMPT))
+        _check_length(findings, text, _display_file(folder, PROMPT))
     if text is not None and meta is not None:
         _check_variables(findings, folder, meta, text)
     if folder.has(EVAL):
@@ -76,7 +76,7 @@ def _examine_folder(folder: PromptFolder, aliases: Aliases) -> list[FileFinding]
 
 def _check_meta(findings: FileFindings, folder: PromptFolder) -> PromptMeta | None:
     """Check meta.yml against what eva and skills require; return None if an evaluation cannot use it."""
-    file = _file(folder, META)
+    file = _display_file(folder, META)
     located = findings.attempt(lambda: folder.load_yaml(META), file=file)
     if located is None:
         return None
@@ -153,7 +153,7 @@ def _check_variables(findings: FileFindings, folder: PromptFolder, meta: PromptM
         if name not in declared:
             remedy = f"add '- name: {name}' under inputs: in {META}"
             message = f"{{{{{name}}}}} is not declared"
-            findings.add_problem(Problem(message, remedy, _file(folder, PROMPT), line))
+            findings.add_problem(Problem(message, remedy, _display_file(folder, PROMPT), line))
     located = folder.load_yaml(META)
     for at, one in enumerate(meta.inputs):
         if one.required and one.name not in used:
@@ -166,7 +166,7 @@ def _check_eval(
     findings: FileFindings, folder: PromptFolder, meta: PromptMeta | None, text: str | None
 ) -> None:
     """Check eval.yml, and that every case in it can be asked."""
-    file = _file(folder, EVAL)
+    file = _display_file(folder, EVAL)
     located = findings.attempt(lambda: folder.load_yaml(EVAL), file=file)
     exam = findings.attempt(lambda: read_exam(located), file=file) if located is not None else None
     if located is None or exam is None or meta is None or text is None:
@@ -200,7 +200,7 @@ def _check_examples(findings: FileFindings, folder: PromptFolder) -> None:
 
 def _check_aliases(findings: FileFindings, folder: PromptFolder, aliases: Aliases) -> None:
     """Check that every alias can be called from a shell and belongs to one prompt only."""
-    file = _file(folder, ALIASES)
+    file = _display_file(folder, ALIASES)
     if folder.has(ALIASES):
         findings.attempt(lambda: folder.read_text(ALIASES), file=file)
     for alias, line in _read_aliases(folder):
@@ -244,5 +244,5 @@ def _read_aliases(folder: PromptFolder) -> list[tuple[str, int]]:
     return aliases
 
 
-def _file(folder: PromptFolder, name: str) -> str:
+def _display_file(folder: PromptFolder, name: str) -> str:
     return display_path(folder.path(name))

@@ -24,13 +24,13 @@ from evalq.formats.eva.prompt import (
     as_texts,
     fill,
     find_prompt,
+    find_unfilled,
     is_prompt_folder,
     read_meta,
-    unfilled,
 )
 from evalq.formats.paths import Place, read_inside
 from evalq.formats.problems import build_each, collect_problems
-from evalq.formats.skills.trigger_cases import Skill, trigger_case, trigger_task
+from evalq.formats.skills.trigger_cases import Skill, build_trigger_case, build_trigger_task
 
 CASES, TRIGGERING = "eval", "triggering"
 """The names of a prompt's two evalsets."""
@@ -119,12 +119,12 @@ def load_requests(prompt: EvaPrompt) -> LoadedTask | None:
     lines: dict[str, int] = {}
     for name in ("should_match", "should_not_match"):
         for at, query in enumerate(getattr(block, name)):
-            case = trigger_case(skill, query, should_trigger=name == "should_match")
+            case = build_trigger_case(skill, query, should_trigger=name == "should_match")
             cases.append(case)
             lines[case.id] = prompt.located.line_of(("triggering", name, at))
     model = prompt.exam.trigger_model
     return LoadedTask(
-        trigger_task(prompt.folder.id, prompt.meta.summary),
+        build_trigger_task(prompt.folder.id, prompt.meta.summary),
         LoadedEvalSet(EvalSet(name=TRIGGERING, cases=cases), prompt.located.file, lines),
         judges=(model,) if model else (),
         deadline_s=prompt.exam.defaults.timeout_s,
@@ -177,7 +177,7 @@ def build_case(prompt: EvaPrompt, at: int, case: ExamCase) -> EvalCase:
     """Build a case with its prompt rendered and its graders; raise InputError for a missing variable."""
     values = read_values(prompt, at, case)
     optional = [one.name for one in prompt.meta.inputs if not one.required]
-    missing = unfilled(prompt.text, values, optional)
+    missing = find_unfilled(prompt.text, values, optional)
     if missing:
         names = ", ".join(f"{{{{{name}}}}} (line {line})" for name, line in missing)
         message = f"case {case.name!r} gives no value for {names} of {PROMPT}"

@@ -126,7 +126,9 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), text)
 
 
-def unfilled(text: str, values: Collection[str], optional: Collection[str] = ()) -> list[tuple[str, int]]:
+def find_unfilled(
+    text: str, values: Collection[str], optional: Collection[str] = ()
+) -> list[tuple[str, int]]:
     """Find the variables that have no value, with their lines."""
     return [(name, line) for name, line in find_variables(text).items() if name not in {*values, *optional}]
 

@@ -27,10 +27,10 @@ from evalq.formats.skills.skill_files import SkillFile, SkillQuery, read_queries
 from evalq.formats.skills.trigger_cases import (
     NONE,
     Skill,
-    choice_case,
-    trigger_case,
+    build_choice_case,
+    build_trigger_case,
+    build_trigger_task,
     trigger_id,
-    trigger_task,
 )
 from evalq.grading.checks.decisions import read_decision
 from evalq.reports.cases import AnswerView
@@ -129,18 +129,18 @@ def build_questions(skills: Sequence[Skill], queries: Sequence[SkillQuery]) -> l
 
 def _ask_one(skill: Skill, text: str, should: bool | None, *, is_alone: bool) -> TriggerQuestion:
     case_id = trigger_id(text) if is_alone else short_id(f"{skill.name}:{text}")
-    case = trigger_case(skill, text, should_trigger=should is True, case_id=case_id)
+    case = build_trigger_case(skill, text, should_trigger=should is True, case_id=case_id)
     return TriggerQuestion(text, skill.name, ("YES",) if should else ("NO",), should is not None, case)
 
 
 def _ask_which(skills: Sequence[Skill], queries: Sequence[SkillQuery]) -> Iterator[TriggerQuestion]:
     names = [skill.name for skill in skills]
     for text in dict.fromkeys(query.text for query in queries):
-        right = right_skills(text, names, queries)
-        yield TriggerQuestion(text, None, right, True, choice_case(skills, text, right=right))
+        right = find_right_skills(text, names, queries)
+        yield TriggerQuestion(text, None, right, True, build_choice_case(skills, text, right=right))
 
 
-def right_skills(text: str, names: Sequence[str], queries: Sequence[SkillQuery]) -> tuple[str, ...]:
+def find_right_skills(text: str, names: Sequence[str], queries: Sequence[SkillQuery]) -> tuple[str, ...]:
     """Return the skills that want a request; if none does, all that do not reject it, and NONE."""
     should = {query.skill: query.should_trigger for query in queries if query.text == text}
     wanting = tuple(name for name in names if should.get(name))
@@ -155,7 +155,7 @@ def import_questions(
     if not is_name(name):
         raise InputError(Problem(f"the skill's name {name!r} names no task", NAME_REMEDY))
     evalset = EvalSet(name=SET, cases=[question.case for question in questions])
-    return LoadedTask(trigger_task(name), LoadedEvalSet(evalset), judges=(judge,) if judge else ())
+    return LoadedTask(build_trigger_task(name), LoadedEvalSet(evalset), judges=(judge,) if judge else ())
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class JudgeDecisions:
 def read_result(db: Database, result: BakeOffResult, measured: Measurement) -> TriggersResult:
     """Read the answers of the bake-off, and compute the result."""
     decided = _read_decisions(db, result, measured)
-    rates = query_rates(decided, measured.threshold)
+    rates = compute_rates(decided, measured.threshold)
     return TriggersResult(
         result.id,
         result.state,
@@ -184,8 +184,8 @@ def read_result(db: Database, result: BakeOffResult, measured: Measurement) -> T
         measured.threshold,
         tuple((skill.name, skill.description) for skill in measured.skills),
         tuple(rates),
-        tuple(confusions(rates)),
-        tuple(collisions(decided, measured.threshold)),
+        tuple(compute_confusions(rates)),
+        tuple(find_collisions(decided, measured.threshold)),
         result.spent_usd,
     )
 
@@ -214,7 +214,7 @@ def _decide(grader: DecisionGrader, answer: AnswerView) -> str | None:
         return None
 
 
-def query_rates(decided: Iterable[JudgeDecisions], threshold: float) -> list[QueryRate]:
+def compute_rates(decided: Iterable[JudgeDecisions], threshold: float) -> list[QueryRate]:
     """Compute the rates of the requests in the skills' own lists."""
     rates: list[QueryRate] = []
     for one in decided:
@@ -241,7 +241,7 @@ def _trigger_share(one: JudgeDecisions) -> Share:
     return share_of(one.readable.count("YES"), len(one.readable))
 
 
-def confusions(rates: Sequence[QueryRate]) -> list[Confusion]:
+def compute_confusions(rates: Sequence[QueryRate]) -> list[Confusion]:
     """Compute each judge's confusion over all skills, then for each skill if there are several.
 
     Counted by request, not by answer: several runs of one request are not independent evidence.
@@ -272,7 +272,7 @@ def _compute_confusion(rates: Sequence[QueryRate], judge: str, skill: str | None
     )
 
 
-def collisions(decided: Sequence[JudgeDecisions], threshold: float) -> list[Collision]:
+def find_collisions(decided: Sequence[JudgeDecisions], threshold: float) -> list[Collision]:
     """Find requests that several skills claim, or that go to the wrong skill."""
     claims = _find_claims(decided, threshold)
     found: list[Collision] = []

@@ -52,7 +52,7 @@ class Skill:
     not_for: tuple[str, ...] = ()
 
 
-def trigger_task(name: str, description: str = "") -> TaskConfig:
+def build_trigger_task(name: str, description: str = "") -> TaskConfig:
     """Build the task of such cases; each case brings its whole prompt and its grader."""
     return TaskConfig(
         name=name,
@@ -63,11 +63,13 @@ def trigger_task(name: str, description: str = "") -> TaskConfig:
     )
 
 
-def trigger_case(skill: Skill, query: str, *, should_trigger: bool, case_id: str | None = None) -> EvalCase:
+def build_trigger_case(
+    skill: Skill, query: str, *, should_trigger: bool, case_id: str | None = None
+) -> EvalCase:
     """Build a case that asks whether a request should load a skill: YES or NO."""
     return EvalCase(
         id=case_id or trigger_id(query),
-        inputs={"prompt": trigger_prompt(skill, query)},
+        inputs={"prompt": write_trigger_prompt(skill, query)},
         expected={"decision": "YES" if should_trigger else "NO"},
         expected_type="positive" if should_trigger else "negative",
         graders=[DecisionGrader(type="decision")],
@@ -75,14 +77,14 @@ def trigger_case(skill: Skill, query: str, *, should_trigger: bool, case_id: str
     )
 
 
-def choice_case(
+def build_choice_case(
     skills: Sequence[Skill], query: str, *, right: Collection[str], case_id: str | None = None
 ) -> EvalCase:
     """Build a case that asks which of several skills a request should load; `right` names the right ones."""
     names = [*(skill.name for skill in skills), NONE]
     return EvalCase(
         id=case_id or short_id(f"pick:{query}"),
-        inputs={"prompt": choice_prompt(skills, query)},
+        inputs={"prompt": write_choice_prompt(skills, query)},
         expected={"decision": [name for name in names if name in right]},
         graders=[DecisionGrader(type="decision", key="SKILL", choices=names)],
         metadata={"query": query},
@@ -94,7 +96,7 @@ def trigger_id(query: str) -> str:
     return short_id(f"trigger:{query}")
 
 
-def trigger_prompt(skill: Skill, query: str) -> str:
+def write_trigger_prompt(skill: Skill, query: str) -> str:
     """Write the question about one skill."""
     return "\n\n".join(
         (
@@ -106,7 +108,7 @@ def trigger_prompt(skill: Skill, query: str) -> str:
     )
 
 
-def choice_prompt(skills: Sequence[Skill], query: str) -> str:
+def write_choice_prompt(skills: Sequence[Skill], query: str) -> str:
     """Write the question about several skills, shuffled by the request so that none is always first."""
     shuffled = list(skills)
     Random(f"skills/{query}").shuffle(shuffled)  # noqa: S311 - an order, not a secret
@@ -228,7 +230,7 @@ def build_trigger_cases(
     cases: list[EvalCase] = []
     for one in wanted:
         is_only = is_all and len(wanted) == 1
-        case = trigger_case(
+        case = build_trigger_case(
             skills.describe(one),
             query,
             should_trigger=one.should_trigger,

@@ -10,12 +10,17 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import DecisionGrader, GraderConfig
 from evalq.definitions.prompt import describe_case, satisfying_text
 from evalq.definitions.task import TaskConfig
-from evalq.formats.skills.trigger_cases import Skill, choice_case, trigger_case, trigger_task
+from evalq.formats.skills.trigger_cases import (
+    Skill,
+    build_choice_case,
+    build_trigger_case,
+    build_trigger_task,
+)
 from evalq.grading.grade import grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
 
-TASK = trigger_task("t")
+TASK = build_trigger_task("t")
 SKILLS = [Skill("a", "does a"), Skill("b", "does b")]
 GRADERS: TypeAdapter[list[GraderConfig]] = TypeAdapter(list[GraderConfig])
 
@@ -28,10 +33,10 @@ def passes(task: TaskConfig, case: EvalCase, answer: str) -> list[bool | None]:
 @pytest.mark.parametrize(
     "case",
     [
-        trigger_case(SKILLS[0], "q", should_trigger=True),
-        trigger_case(SKILLS[0], "q", should_trigger=False),
-        choice_case(SKILLS, "q", right=["b"]),
-        choice_case(SKILLS, "q", right=["a", "none"]),
+        build_trigger_case(SKILLS[0], "q", should_trigger=True),
+        build_trigger_case(SKILLS[0], "q", should_trigger=False),
+        build_choice_case(SKILLS, "q", right=["b"]),
+        build_choice_case(SKILLS, "q", right=["a", "none"]),
     ],
 )
 def test_a_decision_is_right_or_wrong_by_design(case: EvalCase) -> None:

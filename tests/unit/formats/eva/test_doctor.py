@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.eva.doctor import examine, problems
+from evalq.formats.eva.doctor import examine, find_problems
 
 NewPrompt = Callable[..., Path]
 
@@ -167,8 +167,10 @@ def test_all_prompts_of_a_folder_are_examined(new_prompt: NewPrompt) -> None:
 
 def test_only_problems_count_elsewhere(new_prompt: NewPrompt) -> None:
     folder = new_prompt(meta="id: wrong\nextra: 1\n")
-    assert "unknown key" not in " ".join(problem.message for problem in problems(folder, Path()))
-    assert "id is 'wrong', the folder 'tidy'" in [problem.message for problem in problems(folder, Path())]
+    assert "unknown key" not in " ".join(problem.message for problem in find_problems(folder, Path()))
+    assert "id is 'wrong', the folder 'tidy'" in [
+        problem.message for problem in find_problems(folder, Path())
+    ]
 
 
 def test_a_path_that_is_no_prompt_is_refused(tmp_path: Path) -> None:

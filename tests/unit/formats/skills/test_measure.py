@@ -4,7 +4,7 @@ import pytest
 
 from evalq.definitions.fit import check_fit
 from evalq.errors import InputError
-from evalq.formats.skills.measure import build_questions, import_questions, right_skills
+from evalq.formats.skills.measure import build_questions, find_right_skills, import_questions
 from evalq.formats.skills.skill_files import SkillQuery as Query
 from evalq.formats.skills.trigger_cases import Skill
 
@@ -38,11 +38,11 @@ def test_of_several_skills_every_request_asks_which() -> None:
 
 def test_a_request_nobody_wants_may_go_anywhere_it_is_not_unwanted() -> None:
     queries = [Query("a", "q", False), Query("b", "q", False)]
-    assert right_skills("q", ["a", "b", "c"], queries) == ("c", "none")
+    assert find_right_skills("q", ["a", "b", "c"], queries) == ("c", "none")
 
 
 def test_a_request_that_two_want_may_go_to_either() -> None:
-    assert right_skills("q", ["a", "b"], [Query("a", "q", True), Query("b", "q", True)]) == ("a", "b")
+    assert find_right_skills("q", ["a", "b"], [Query("a", "q", True), Query("b", "q", True)]) == ("a", "b")
 
 
 def test_the_questions_make_a_task_that_fits_its_cases() -> None:

@@ -4,7 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from evalq.formats.skills.measure import JudgeDecisions, build_questions, collisions, confusions, query_rates
+from evalq.formats.skills.measure import (
+    JudgeDecisions,
+    build_questions,
+    compute_confusions,
+    compute_rates,
+    find_collisions,
+)
 from evalq.formats.skills.result import TriggersResult
 from evalq.formats.skills.skill_files import SkillQuery as Query
 from evalq.formats.skills.trigger_cases import Skill
@@ -33,13 +39,13 @@ def said(ask: object, *words: str | None, judge: str = "j") -> JudgeDecisions:
 def test_a_request_that_should_trigger_does_so_in_half_its_runs(
     words: tuple[str | None, ...], rate: float | None, passed: bool | None
 ) -> None:
-    (found,) = query_rates([said(SHOULD, *words)], 0.5)
+    (found,) = compute_rates([said(SHOULD, *words)], 0.5)
     assert (found.rate.rate, found.passed, found.errors) == (rate, passed, words.count(None))
 
 
 def test_a_request_that_should_not_stays_under_the_threshold() -> None:
     half = said(SHOULD_NOT, "YES", "NO")
-    assert [query_rates([half], at)[0].passed for at in (0.5, 0.6)] == [False, True]
+    assert [compute_rates([half], at)[0].passed for at in (0.5, 0.6)] == [False, True]
 
 
 def test_a_rate_has_wilsons_interval() -> None:
@@ -54,7 +60,7 @@ def test_confusion_counts_requests_not_runs() -> None:
     ]
     words = [("YES", "YES"), ("YES", "YES"), ("NO", "NO"), ("YES", "YES"), (None, None)]
     decided = [said(ask, *word) for ask, word in zip(build_questions([A], queries), words, strict=True)]
-    (found,) = confusions(query_rates(decided, 0.5))
+    (found,) = compute_confusions(compute_rates(decided, 0.5))
     assert (found.tp, found.fp, found.fn, found.tn) == (2, 1, 1, 0)
     assert (found.precision.k, found.precision.n) == (2, 3)
     assert (found.recall.k, found.recall.n) == (2, 3)
@@ -63,8 +69,8 @@ def test_confusion_counts_requests_not_runs() -> None:
 
 def test_several_skills_have_a_confusion_each() -> None:
     asks = build_questions([A, B], [Query("a", "x", True), Query("b", "y", True)])
-    rates = query_rates([said(ask, "YES", judge=judge) for ask in asks for judge in "jk"], 0.5)
-    found = [(one.skill, one.judge, one.tp) for one in confusions(rates)]
+    rates = compute_rates([said(ask, "YES", judge=judge) for ask in asks for judge in "jk"], 0.5)
+    found = [(one.skill, one.judge, one.tp) for one in compute_confusions(rates)]
     assert found == [
         (None, "j", 2),
         (None, "k", 2),
@@ -96,24 +102,24 @@ def two_skills(on_a: str, on_b: str, *picked: str | None) -> list[JudgeDecisions
 def test_skills_collide_when_two_claim_a_request_or_another_gets_it(
     on_a: str, on_b: str, picked: list[str | None], kind: str | None
 ) -> None:
-    found = collisions(two_skills(on_a, on_b, *picked), 0.5)
+    found = find_collisions(two_skills(on_a, on_b, *picked), 0.5)
     assert [one.kind for one in found] == ([kind] if kind else [])
 
 
 def test_a_collision_says_who_claims_and_who_is_picked() -> None:
-    (found,) = collisions(two_skills("YES", "YES", "b", "b", "a"), 0.5)
+    (found,) = find_collisions(two_skills("YES", "YES", "b", "b", "a"), 0.5)
     assert (found.should_go_to, found.claimed_by, found.picked) == (("a",), ("a", "b"), {"b": 2, "a": 1})
 
 
 def test_a_claim_on_another_s_request_is_no_part_of_the_rates() -> None:
-    assert [one.skill for one in query_rates(two_skills("YES", "YES", "a"), 0.5)] == ["a"]
+    assert [one.skill for one in compute_rates(two_skills("YES", "YES", "a"), 0.5)] == ["a"]
 
 
 def result_of(
     decided: list[JudgeDecisions], *, state: str = "concluded", partial: bool = False
 ) -> TriggersResult:
-    rates = query_rates(decided, 0.5)
-    found = tuple(collisions(decided, 0.5))
+    rates = compute_rates(decided, 0.5)
+    found = tuple(find_collisions(decided, 0.5))
     return TriggersResult(
         7,
         state,
@@ -122,7 +128,7 @@ def result_of(
         0.5,
         (("a", "does a"),),
         tuple(rates),
-        tuple(confusions(rates)),
+        tuple(compute_confusions(rates)),
         found,
         Decimal("0.5"),
     )

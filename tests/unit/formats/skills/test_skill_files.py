@@ -9,7 +9,7 @@ import pytest
 from evalq.errors import InputError
 from evalq.formats.skills.skill_files import SkillFile, read_queries, read_skill, refuse_invalid
 from evalq.formats.skills.skill_files import SkillQuery as Query
-from evalq.formats.skills.trigger_cases import Skill, choice_prompt
+from evalq.formats.skills.trigger_cases import Skill, write_choice_prompt
 
 SKILL_MD = (
     "---\nname: csv\ndescription: >-\n  Reads CSV.\n  Use when there is CSV.\nlicense: x\n---\n# Body\n---\n"
@@ -135,9 +135,11 @@ def test_what_cannot_be_measured_is_refused(names: list[str], queries: list[Quer
 
 def test_no_skill_is_always_shown_first() -> None:
     skills = [Skill(name, f"does {name}") for name in ("one", "two", "three")]
-    firsts = {choice_prompt(skills, f"query {i}").partition("SKILL ")[2].split("\n")[0] for i in range(40)}
+    firsts = {
+        write_choice_prompt(skills, f"query {i}").partition("SKILL ")[2].split("\n")[0] for i in range(40)
+    }
     assert firsts == {"one", "two", "three"}
-    assert choice_prompt(skills, "q") == choice_prompt(skills, "q")
+    assert write_choice_prompt(skills, "q") == write_choice_prompt(skills, "q")
 
 
 def test_a_skill_file_may_have_an_exam_beside_it(tmp_path: Path) -> None:
