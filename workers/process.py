@@ -1,7 +1,7 @@
 """One process of the fleet: `python -m workers.process APPLICATION worker|beat OPTIONS…`.
 
-The options are those of the `celery` command, which loads Flower, a shell and every other command as well: a
-quarter of a worker's start.
+The options are those of the `celery` command. That one also loads Flower, a shell and every other command,
+which takes a quarter of a worker's start.
 """
 
 import gc
@@ -16,12 +16,12 @@ _COMMANDS = {"worker": worker, "beat": beat}
 
 
 def main() -> None:
-    """Become the worker or the scheduler of an application; signals and exit code are Celery's own."""
+    """Become the worker or the scheduler of an application; Celery handles signals and exit code."""
     application, kind, *options = sys.argv[1:]
     app = importlib.import_module(application).app
     if kind == "worker":
         app.loader.import_default_modules()
-    # What was imported stays for good: no later collection is to go through it.
+    # Imported modules stay for good, so no later collection needs to visit them.
     gc.freeze()
     gc.enable()
     context = CLIContext(app=app, no_color=True, workdir=None)

@@ -27,7 +27,7 @@ class CorpusNote:
 
 
 def load_notes(path: Path) -> list[CorpusNote]:
-    """The notes of a JSONL file, one object with id, title and text a line; blank lines are skipped."""
+    """The notes of a JSONL file with an id, a title and a text per line; blank lines are skipped."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [_note(line) for line in lines if line.strip()]
 
@@ -63,7 +63,7 @@ class Bm25Index:
 
 
 def retrieve(inputs: dict[str, object]) -> str:
-    """The judge: a case's query in, a JSON list of the ten best note ids out."""
+    """The judge: takes a case's query, returns a JSON list of the ten best note ids."""
     return json.dumps(_shipped_index().search(str(inputs["query"])))
 
 

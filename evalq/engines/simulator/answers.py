@@ -35,22 +35,22 @@ Recall = Callable[..., str | None]
 
 def make_reply(asked: ModelRequest, profile: Profile, fault: str, *, seed: str, recall: Recall) -> ModelReply:
     """The reply to a call with this fault ("" for none); what is longer than the limit ends there."""
-    text = _text(asked, profile, seed, recall)
+    text = _write_text(asked, profile, seed, recall)
     if fault in ("empty", "blocked", "refusal"):
-        return _unsaid(asked, profile, fault)  # type: ignore[arg-type]
-    wanted = _tokens(text) + profile.thinking_tokens
+        return _reply_without_text(asked, profile, fault)  # type: ignore[arg-type]
+    wanted = _count_tokens(text) + profile.thinking_tokens
     if fault == "truncated":
         # The limit was hit, so all of it is billed, whatever there is to see.
         cut = "" if profile.thinking_tokens else text[: len(text) // 2]
-        return _cut(asked, profile, cut, asked.max_tokens or wanted)
+        return _reply_cut_off(asked, profile, cut, asked.max_tokens or wanted)
     if asked.max_tokens is not None and wanted > asked.max_tokens:
         room = max(0, asked.max_tokens - profile.thinking_tokens)
-        return _cut(asked, profile, text[: room * CHARS_PER_TOKEN], asked.max_tokens)
-    return _whole(asked, profile, text)
+        return _reply_cut_off(asked, profile, text[: room * CHARS_PER_TOKEN], asked.max_tokens)
+    return _reply_in_full(asked, profile, text)
 
 
 def echo(user: str) -> str:
-    """What the prompt asks to be said, as in: say "yes"; otherwise ok."""
+    """The text that the prompt asks for, as in: say "yes"; otherwise ok."""
     found = _SAY.search(user) if '"' in user else None
     if not found:
         return "ok"
@@ -60,14 +60,14 @@ def echo(user: str) -> str:
         return found[1][1:-1]
 
 
-def _text(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
-    text = _said(asked, profile, seed, recall)
+def _write_text(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
+    text = _choose_text(asked, profile, seed, recall)
     if asked.is_structured and text in _VERDICTS:
         return json.dumps({"reason": "simulated", "verdict": text})
     return text
 
 
-def _said(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
+def _choose_text(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> str:
     if profile.fixed is not None:
         return profile.fixed
     if profile.answer == "verdict":
@@ -84,23 +84,23 @@ def _said(asked: ModelRequest, profile: Profile, seed: str, recall: Recall) -> s
     return echo(asked.user)
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-def _unsaid(asked: ModelRequest, profile: Profile, finish: Finish) -> ModelReply:
-    """Even silence has tokens, unless the prompt was not let through."""
+def _reply_without_text(asked: ModelRequest, profile: Profile, finish: Finish) -> ModelReply:
+    """A reply without text: it is billed a token, unless the prompt was blocked."""
     spoken = 0 if finish == "blocked" else 1
     return ModelReply("", finish, asked.input_tokens, spoken, profile.thinking_tokens * spoken)
 
 
-def _cut(asked: ModelRequest, profile: Profile, text: str, billed: int) -> ModelReply:
+def _reply_cut_off(asked: ModelRequest, profile: Profile, text: str, billed: int) -> ModelReply:
     thinking = min(profile.thinking_tokens, billed)
     return ModelReply(text, "length", asked.input_tokens, billed - thinking, thinking)
 
 
-def _whole(asked: ModelRequest, profile: Profile, text: str) -> ModelReply:
-    tokens = _tokens(text) if profile.output_tokens is None else profile.output_tokens
+def _reply_in_full(asked: ModelRequest, profile: Profile, text: str) -> ModelReply:
+    tokens = _count_tokens(text) if profile.output_tokens is None else profile.output_tokens
     if asked.max_tokens is not None:
         tokens = min(tokens, asked.max_tokens - profile.thinking_tokens)
     return ModelReply(text, "stop", asked.input_tokens, tokens, profile.thinking_tokens)
@@ -137,7 +137,7 @@ class KnownCases:
             is_right = draw(model, known.task, known.case_id, "right") < accuracy
             rng = generator(model, known.task, known.case_id)
             return right_answer(known, rng) if is_right else wrong_answer(known, rng)
-        graded = self._graded(without_nonce(user)) if self._frames else None
+        graded = self._find_graded(without_nonce(user)) if self._frames else None
         if graded is None:
             return None
         return grader_reply(graded, is_right=draw(seed, "right") < accuracy, is_structured=is_structured)
@@ -147,12 +147,15 @@ class KnownCases:
             self._abouts[answer_prompt(task, case).user.strip()] = describe_case(task, case)
         by_place: dict[int, list[_Frame]] = {}
         for case in cases:
-            for place, frame in enumerate(_frames(task, case)):
+            for place, frame in enumerate(_make_frames(task, case)):
                 by_place.setdefault(place, []).append(frame)
         self._frames += [_FrameIndex(frames) for frames in by_place.values()]
 
-    def _graded(self, user: str) -> CaseContext | None:
-        return next((one for index in self._frames if (one := index.find(user))), None)
+    def _find_graded(self, user: str) -> CaseContext | None:
+        for index in self._frames:
+            if found := index.find(user):
+                return found
+        return None
 
 
 class _FrameIndex:
@@ -166,7 +169,7 @@ class _FrameIndex:
             self._frames.setdefault(frame.before[: self._length], []).append(frame)
 
     def find(self, user: str) -> CaseContext | None:
-        """What a grader's prompt is about, with the text it is to grade."""
+        """The case of a grader's prompt, with the text under grading."""
         for frame in self._frames.get(user[: self._length], ()):
             text = user.rstrip()
             if text.startswith(frame.before) and text.endswith(frame.after):
@@ -192,14 +195,14 @@ def load_set(one: KnownSet, root: Path) -> tuple[TaskConfig, list[EvalCase]]:
     return task, load_evalset(find_evalset(one.eval_set, task.name, root)).evalset.cases
 
 
-def _frames(task: TaskConfig, case: EvalCase) -> Iterable[_Frame]:
-    """The prompts to graders on a case, but for comparisons: those hold another answer, too."""
+def _make_frames(task: TaskConfig, case: EvalCase) -> Iterable[_Frame]:
+    """The prompts to graders on a case, except comparisons, which hold another answer too."""
     asked = (question.prompt for question in grader_calls(task, case, _GAP))
     prompts = {prompt.user: prompt for prompt in asked if prompt.about.reply_form != "preference"}
-    return (_frame(prompt) for prompt in prompts.values())
+    return (_make_frame(prompt) for prompt in prompts.values())
 
 
-def _frame(prompt: Prompt) -> _Frame:
-    """A rubric may show the graded text more than once: the frame surrounds the first and the last."""
+def _make_frame(prompt: Prompt) -> _Frame:
+    """The text around the graded one; a rubric that shows it twice is cut at the first and the last."""
     parts = without_nonce(prompt.user).split(_GAP)
     return _Frame(parts[0], parts[-1].rstrip(), prompt.about)

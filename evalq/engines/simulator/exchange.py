@@ -1,4 +1,4 @@
-"""What passes between the parts of the simulator: what was asked, what is replied, how it is delivered."""
+"""What passes between the parts of the simulator: requests, replies and how they are delivered."""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENVELOPE_TOKENS = 8
 
 @dataclass(slots=True)
 class ModelRequest:
-    """A request as far as the simulator reads it. `user` is the last thing the user said."""
+    """A request as far as the simulator reads it; `user` is the last user message."""
 
     model: str
     system: str
@@ -37,7 +37,7 @@ class ModelRequest:
 
 @dataclass(slots=True)
 class ModelReply:
-    """What the model said, and the tokens that are billed for it; thinking is billed beside the answer."""
+    """The model's text and the tokens billed for it; thinking is billed beside the answer."""
 
     text: str
     finish: Finish
@@ -52,7 +52,7 @@ class ModelReply:
 
 
 class Delivery(NamedTuple):
-    """What a connection is to do with a request, and after how long; `tally` is closed when it is done."""
+    """What a connection does with a request, and after how long; it closes `tally` when done."""
 
     how: How
     data: bytes = b""
@@ -103,7 +103,7 @@ class BadRequest(Exception):
 
 @dataclass
 class HttpRequest:
-    """One request. `head` is everything before the body; headers are looked up when someone asks."""
+    """One request. `head` is everything before the body; headers are looked up on demand."""
 
     method: str
     target: str
@@ -121,11 +121,11 @@ class HttpRequest:
 
     def header(self, name: bytes) -> str:
         """A header's value by its lower-case name; "" without one."""
-        return _value(self.head, self._lower, name)
+        return _read_header(self.head, self._lower, name)
 
     @property
     def wants_close(self) -> bool:
-        """True when the connection is to end with this request."""
+        """Whether the connection ends with this request."""
         return b"\r\nconnection: close" in self._lower
 
 
@@ -133,19 +133,19 @@ def split_request(buffer: bytes | bytearray) -> tuple[HttpRequest, int] | None:
     """The first request of a buffer and its length; None while it is not whole."""
     end = buffer.find(b"\r\n\r\n")
     if end < 0:
-        _refuse_when_longer(len(buffer), MAX_HEAD_BYTES, 431)
+        _refuse_if_longer(len(buffer), MAX_HEAD_BYTES, 431)
         return None
     head = bytes(buffer[: end + 2])
-    length = end + 4 + _body_length(head, head.lower())
+    length = end + 4 + _read_body_length(head, head.lower())
     if len(buffer) < length:
-        _refuse_when_longer(length, MAX_BODY_BYTES, 413)
+        _refuse_if_longer(length, MAX_BODY_BYTES, 413)
         return None
-    method, target = _request_line(head)
+    method, target = _read_request_line(head)
     return HttpRequest(method, target, head, bytes(buffer[end + 4 : length])), length
 
 
 def awaits_continue(buffer: bytes | bytearray) -> bool:
-    """True for a head whose body is sent only when the client is told to."""
+    """Whether the client waits for `100 Continue` before it sends the body."""
     return buffer.endswith(b"\r\n\r\n") and b"\r\nexpect: 100-continue" in buffer.lower()
 
 
@@ -158,7 +158,7 @@ def response(status: int, body: bytes, headers: str = "", content_type: str = "a
     return head.encode("latin-1") + body
 
 
-def _value(head: bytes, lower: bytes, name: bytes) -> str:
+def _read_header(head: bytes, lower: bytes, name: bytes) -> str:
     at = lower.find(b"\r\n" + name + b":")
     if at < 0:
         return ""
@@ -166,23 +166,23 @@ def _value(head: bytes, lower: bytes, name: bytes) -> str:
     return head[start : head.index(b"\r\n", start)].strip().decode("latin-1")
 
 
-def _request_line(head: bytes) -> tuple[str, str]:
+def _read_request_line(head: bytes) -> tuple[str, str]:
     parts = head[: head.index(b"\r\n")].split(b" ")
     if len(parts) != 3 or not parts[2].startswith(b"HTTP/1."):
         raise BadRequest(400)
     return parts[0].decode("latin-1"), parts[1].decode("latin-1")
 
 
-def _body_length(head: bytes, lower: bytes) -> int:
-    """Bodies come with their length: every SDK knows it."""
+def _read_body_length(head: bytes, lower: bytes) -> int:
+    """The length of the body, which every SDK sends."""
     if b"\r\ntransfer-encoding:" in lower:
         raise BadRequest(411)
-    length = _value(head, lower, b"content-length") or "0"
+    length = _read_header(head, lower, b"content-length") or "0"
     if not length.isdecimal() or len(length) > 12:
         raise BadRequest(400)
     return int(length)
 
 
-def _refuse_when_longer(length: int, limit: int, status: int) -> None:
+def _refuse_if_longer(length: int, limit: int, status: int) -> None:
     if length > limit:
         raise BadRequest(status)

@@ -60,7 +60,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Ledger:
-    """Written when a request has come in whole: who leaves before the answer has been billed all the same."""
+    """Written when a request has arrived completely: a client that leaves early is billed all the same."""
 
     kept: InitVar[int] = KEPT_CALLS
     _all: Tally = field(default_factory=Tally)
@@ -73,11 +73,11 @@ class Ledger:
         self._calls = deque(maxlen=kept)
 
     def next_seq(self) -> int:
-        """The number of the request that comes next, from 1."""
+        """The number of the next request, from 1."""
         return self._all.requests + 1
 
     def open(self, entry: LedgerEntry) -> Tally:
-        """Write one request; the tally is to be closed when it is over."""
+        """Write one request; close the returned tally when the request is over."""
         tally = self._by_model.get(entry.model)
         if tally is None:
             tally = self._by_model[entry.model] = Tally(self._all)
@@ -90,7 +90,7 @@ class Ledger:
         return tally
 
     def document(self) -> dict[str, Any]:
-        """The whole account without the single calls."""
+        """All sums, without the single calls."""
         return {
             **self._all.document(),
             "by_key": self._by_key,

@@ -48,7 +48,7 @@ class Simulator:
         self._ask("POST", "profiles", profiles)
 
     def reset(self) -> None:
-        """Everything as it was at the start, profiles included."""
+        """Restore the state at the start, profiles included."""
         self._ask("POST", "reset")
 
     def _ask(self, method: str, what: str, document: Any = None) -> Any:
@@ -63,10 +63,10 @@ class Simulator:
 
 
 class _Child:
-    """The process, on a pipe: it ends when told to, and by itself when this one is gone."""
+    """The process behind a pipe: it ends when asked to, and by itself when this process ends."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        # A session of its own: Ctrl-C on the terminal is for the command, which may still have calls open.
+        # A session of its own: Ctrl-C must reach only the command, which may still have calls open.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "evalq.engines.simulator"],
             stdin=subprocess.PIPE,
@@ -103,11 +103,11 @@ class _Child:
 @contextlib.contextmanager
 def running_simulator(config: Config | None = None) -> Iterator[Simulator]:
     """A simulator on a free port of loopback, gone after the block: `{"profiles": {…}, "cases": […]}`."""
-    with _Child(_checked(config)) as child:
+    with _Child(_check_config(config)) as child:
         yield child.simulator()
 
 
-def _checked(config: Config | None) -> SimulatorConfig:
+def _check_config(config: Config | None) -> SimulatorConfig:
     if isinstance(config, SimulatorConfig):
         return config
     try:

@@ -51,18 +51,18 @@ class Fault:
 
     @property
     def is_billed(self) -> bool:
-        """True when the provider counted the tokens, whatever the client got to see."""
+        """Whether the provider counts the tokens, whatever the client receives."""
         return self.kind in BILLED
 
     @property
     def is_at_once(self) -> bool:
-        """True for what a provider says before a model would have begun: it has no latency."""
+        """Whether the provider answers before a model begins, and so without latency."""
         return self.kind in _AT_ONCE or self.kind.startswith("4")
 
 
 @lru_cache(maxsize=1024)  # the same few names are asked for with every call
 def parse_fault(name: str) -> Fault | None:
-    """The fault of that name, None for `ok`; ValueError for a name nobody knows."""
+    """The fault of that name, None for `ok`; ValueError for an unknown name."""
     if name == "ok":
         return None
     kind, _, option = name.partition(":")
@@ -85,7 +85,7 @@ def _without_option(name: str, kind: str, option: str) -> Fault:
 
 
 ANY_MODEL = "*"
-"""The profile of this name is that of every model without one of its own."""
+"""The profile of this name applies to every model without its own."""
 
 Milliseconds = Annotated[FiniteFloat, Field(ge=0, le=600_000)]
 
@@ -97,29 +97,29 @@ class Quantiles(Definition):
     p95: Milliseconds
 
 
-def _quantiles(value: Any) -> Any:
+def _expand_latency(value: Any) -> Any:
     if isinstance(value, str | bool | list):
         raise ValueError("not a latency; write milliseconds, or {p50: 300, p95: 900}")
     return {"p50": value, "p95": value} if isinstance(value, int | float) else value
 
 
-def _text(value: Any) -> Any:
+def _number_to_name(value: Any) -> Any:
     """YAML reads 500 as a number; as a fault it is a name."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _known_fault(name: str) -> str:
+def _check_fault_name(name: str) -> str:
     parse_fault(name)
     return name
 
 
-FaultName = Annotated[str, BeforeValidator(_text), AfterValidator(_known_fault)]
+FaultName = Annotated[str, BeforeValidator(_number_to_name), AfterValidator(_check_fault_name)]
 
 
 class Profile(Definition):
     """One model's behaviour. Everything drawn by chance is drawn from the model and the prompt."""
 
-    latency_ms: Annotated[Quantiles, BeforeValidator(_quantiles)] = Quantiles(p50=0, p95=0)
+    latency_ms: Annotated[Quantiles, BeforeValidator(_expand_latency)] = Quantiles(p50=0, p95=0)
     answer: Literal["echo", "verdict", "cases"] = "echo"
     fixed: str | None = None
     accuracy: Proportion = 1.0
@@ -143,7 +143,7 @@ class Profile(Definition):
 
 
 class KnownSet(Definition):
-    """An evalset whose prompts the simulator is to recognise, by names or paths."""
+    """An evalset whose prompts the simulator recognises, by names or paths."""
 
     task: str
     eval_set: str
@@ -160,7 +160,7 @@ WINDOW_S = 60.0
 
 
 class LimitMeter(NamedTuple):
-    """One limit as a provider's headers tell it."""
+    """One limit as a provider's headers state it."""
 
     limit: int
     remaining: int
@@ -174,7 +174,7 @@ class LimitStatus(NamedTuple):
     input_tokens: LimitMeter
 
 
-# A provider names its limits even to a customer who never meets them: too high to slow a benchmark.
+# Providers state limits in every answer; these are too high to slow a benchmark.
 _ABUNDANT_REQUESTS = LimitMeter(1_000_000, 999_999, 0.06)
 _ABUNDANT_TOKENS = LimitMeter(10_000_000_000, 9_999_999_000, 0.006)
 UNLIMITED = LimitStatus(_ABUNDANT_REQUESTS, _ABUNDANT_TOKENS)
@@ -189,7 +189,7 @@ class Window:
         self._sum = 0
 
     def wait_s(self, amount: int, now: float) -> float:
-        """Seconds until so much fits; 0 when it does. What exceeds the limit itself never does."""
+        """Seconds until the amount fits, 0 if it fits now; a whole window if it exceeds the limit itself."""
         self._forget(now)
         excess = self._sum + amount - self.limit
         if excess <= 0:
@@ -224,7 +224,7 @@ class RateLimits:
         self._input_tokens = Window(input_tpm) if input_tpm else None
 
     def refuse(self, input_tokens: int, now: float) -> tuple[str, float] | None:
-        """Count a call, or say which limit it breaks and for how many seconds."""
+        """Count a call, or return which limit it breaks and for how many seconds."""
         asked = [("rpm", self._requests, 1), ("input_tpm", self._input_tokens, input_tokens)]
         kept = [(name, window, amount) for name, window, amount in asked if window]
         for name, window, amount in kept:

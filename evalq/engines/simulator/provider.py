@@ -25,6 +25,9 @@ from evalq.engines.simulator.ledger import Ledger, LedgerEntry
 from evalq.engines.simulator.profile import ANY_MODEL, Fault, Profile, RateLimits, parse_fault
 from evalq.engines.simulator.protocols.wire import Wire
 
+PREFIX = "/_simulator/"
+"""Of the requests to the simulator itself."""
+
 ELSEWHERE = "/elsewhere"
 """Where a redirect leads: the same paths under it, without faults."""
 
@@ -41,6 +44,7 @@ _BAD_GATEWAY = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>
 _PAGE = b"<!DOCTYPE html><html><body>Please sign in.</body></html>"
 _HTML = "text/html; charset=utf-8"
 _Z95 = NormalDist().inv_cdf(0.95)
+_PROFILES: TypeAdapter[dict[str, Profile]] = TypeAdapter(dict[str, Profile])
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class _Model:
         self.attempts[seed] = attempt + 1
         if profile.schedule:
             return parse_fault(profile.schedule[attempt]) if attempt < len(profile.schedule) else None
-        return _drawn(profile.faults, draw(seed, "fault", str(attempt)))
+        return _draw_fault(profile.faults, draw(seed, "fault", str(attempt)))
 
 
 @dataclass(slots=True)
@@ -95,7 +99,7 @@ class Provider:
         self._models: dict[str, _Model] = {}
 
     def set_profiles(self, profiles: Mapping[str, Profile]) -> None:
-        """Give models another profile; their schedules and limits begin anew."""
+        """Give models another profile; their schedules and limits start over."""
         self._profiles.update(profiles)
         stale = {name for name in self._models if ANY_MODEL in profiles and name not in self._profiles}
         for name in stale | set(profiles):
@@ -103,9 +107,9 @@ class Provider:
 
     def take(self, wire: Wire, request: HttpRequest) -> Delivery:
         """One request, from its bytes to its end."""
-        asked = _read(wire, request)
+        asked = _read_request(wire, request)
         call = self._call(wire, asked or ModelRequest("", "", "", ""))
-        call.fault = self._trouble(call, request) if asked else Fault("unreadable", "unreadable")
+        call.fault = self._find_fault(call, request) if asked else Fault("unreadable", "unreadable")
         if call.fault is None or call.fault.is_billed:
             kind = call.fault.kind if call.fault else ""
             call.reply = make_reply(call.asked, call.model.profile, kind, seed=call.seed, recall=self._recall)
@@ -122,12 +126,12 @@ class Provider:
             model = self._models[name] = _Model(profile, RateLimits(profile.rpm, profile.input_tpm))
         return model
 
-    def _trouble(self, call: _Call, request: HttpRequest) -> Fault | None:
-        """What is wrong with the request, else the fault that is its turn."""
+    def _find_fault(self, call: _Call, request: HttpRequest) -> Fault | None:
+        """The fault of a bad request, else the next scheduled or drawn fault."""
         profile = call.model.profile
         if call.asked.is_streamed:
             return Fault("streamed", "streamed")
-        if profile.require_key is not None and _key(request) != profile.require_key:
+        if profile.require_key is not None and _read_key(request) != profile.require_key:
             return Fault("require_key", "401")
         if profile.refuse_temperature and call.asked.has_temperature:
             return Fault("refuse_temperature", "temperature")
@@ -138,12 +142,14 @@ class Provider:
     def _deliver(self, call: _Call, request: HttpRequest) -> Delivery:
         how = _WAYS.get(call.fault.kind, "send") if call.fault else "send"
         status, data = (0, b"") if how in ("reset", "eof", "hang") else _render(call, request)
-        tally = self.ledger.open(_entry(call, request, status))
-        delay_s = 0.0 if call.fault and call.fault.is_at_once else _latency_s(call.model.profile, call.seed)
+        tally = self.ledger.open(_make_entry(call, request, status))
+        delay_s = (
+            0.0 if call.fault and call.fault.is_at_once else _draw_latency_s(call.model.profile, call.seed)
+        )
         return Delivery(how, data, delay_s, tally)
 
 
-def _read(wire: Wire, request: HttpRequest) -> ModelRequest | None:
+def _read_request(wire: Wire, request: HttpRequest) -> ModelRequest | None:
     try:
         asked = wire.read(request.path, json.loads(request.body))
         return asked if isinstance(asked.model, str) else None
@@ -151,13 +157,13 @@ def _read(wire: Wire, request: HttpRequest) -> ModelRequest | None:
         return None
 
 
-def _key(request: HttpRequest) -> str:
+def _read_key(request: HttpRequest) -> str:
     """The caller's key in whichever header its protocol has."""
     bearer = request.header(b"authorization").removeprefix("Bearer ")
     return bearer or request.header(b"x-api-key") or request.header(b"x-goog-api-key")
 
 
-def _drawn(shares: Mapping[str, float], chance: float) -> Fault | None:
+def _draw_fault(shares: Mapping[str, float], chance: float) -> Fault | None:
     for name, share in shares.items():
         if chance < share:
             return parse_fault(name)
@@ -165,7 +171,7 @@ def _drawn(shares: Mapping[str, float], chance: float) -> Fault | None:
     return None
 
 
-def _latency_s(profile: Profile, seed: str) -> float:
+def _draw_latency_s(profile: Profile, seed: str) -> float:
     p50, p95 = profile.latency_ms.p50, profile.latency_ms.p95
     if p50 == p95 or not p50:
         return p50 / 1000
@@ -173,7 +179,7 @@ def _latency_s(profile: Profile, seed: str) -> float:
     return float(p50 * (p95 / p50) ** (z / _Z95)) / 1000
 
 
-def _entry(call: _Call, request: HttpRequest, status: int) -> LedgerEntry:
+def _make_entry(call: _Call, request: HttpRequest, status: int) -> LedgerEntry:
     fault = call.fault.name if call.fault else None
     reply = call.reply
     return LedgerEntry(
@@ -191,7 +197,7 @@ def _entry(call: _Call, request: HttpRequest, status: int) -> LedgerEntry:
 
 
 def _render(call: _Call, request: HttpRequest) -> tuple[int, bytes]:
-    """Status and bytes of what the client is sent, or would be sent if the connection held."""
+    """Status and bytes of the response, whether or not the connection delivers them."""
     headers = call.wire.headers(call.model.limits.standing(call.now), call.seq)
     kind = call.fault.kind if call.fault else ""
     if kind == "redirect":
@@ -201,44 +207,39 @@ def _render(call: _Call, request: HttpRequest) -> tuple[int, bytes]:
     if kind == "html":
         return 200, response(200, _PAGE, headers, _HTML)
     if call.reply:
-        return 200, response(200, _body(call, call.reply, kind), headers)
+        return 200, response(200, _render_body(call, call.reply, kind), headers)
     assert call.fault
     status, body = call.wire.failure(call.fault, call.asked.model, call.seq)
     return status, response(status, body.encode(), headers + call.wire.retry_headers(call.fault))
 
 
-def _body(call: _Call, reply: ModelReply, kind: str) -> bytes:
+def _render_body(call: _Call, reply: ModelReply, kind: str) -> bytes:
     if kind == "wrong_shape":
         return b'{"foo": 1}'
     body = call.wire.success(call.asked, reply, call.seq).encode()
     return body[: len(body) * 2 // 3] if kind == "malformed" else body
 
 
-PREFIX = "/_simulator/"
-
-_PROFILES: TypeAdapter[dict[str, Profile]] = TypeAdapter(dict[str, Profile])
-
-
 def control(provider: Provider, request: HttpRequest) -> Delivery:
     """Answer one of the simulator's own requests."""
     act = _ACTIONS.get((request.method, request.path.removeprefix(PREFIX)))
     if act is None:
-        return _reply(404, {"error": f"known: {', '.join(f'{m} {PREFIX}{p}' for m, p in _ACTIONS)}"})
+        return _answer_json(404, {"error": f"known: {', '.join(f'{m} {PREFIX}{p}' for m, p in _ACTIONS)}"})
     try:
-        return _reply(200, act(provider, request))
+        return _answer_json(200, act(provider, request))
     except ValidationError as exc:
         problems = (f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors())
-        return _reply(400, {"error": "; ".join(problems)})
+        return _answer_json(400, {"error": "; ".join(problems)})
     except ValueError as exc:
-        return _reply(400, {"error": str(exc)})
+        return _answer_json(400, {"error": str(exc)})
 
 
-def _ledger(provider: Provider, request: HttpRequest) -> Any:
+def _show_ledger(provider: Provider, request: HttpRequest) -> Any:
     del request
     return provider.ledger.document()
 
 
-def _calls(provider: Provider, request: HttpRequest) -> Any:
+def _show_calls(provider: Provider, request: HttpRequest) -> Any:
     return provider.ledger.calls(int(request.target.partition("since=")[2] or 0))
 
 
@@ -255,12 +256,12 @@ def _reset(provider: Provider, request: HttpRequest) -> Any:
 
 
 _ACTIONS: dict[tuple[str, str], Callable[[Provider, HttpRequest], Any]] = {
-    ("GET", "ledger"): _ledger,
-    ("GET", "ledger/calls"): _calls,
+    ("GET", "ledger"): _show_ledger,
+    ("GET", "ledger/calls"): _show_calls,
     ("POST", "profiles"): _set_profiles,
     ("POST", "reset"): _reset,
 }
 
 
-def _reply(status: int, document: Any) -> Delivery:
+def _answer_json(status: int, document: Any) -> Delivery:
     return Delivery("send", response(status, json.dumps(document).encode()))

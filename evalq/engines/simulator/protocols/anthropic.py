@@ -51,7 +51,7 @@ class Anthropic:
     name = "anthropic"
 
     def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
-        """The system prompt stands beside the messages."""
+        """The system prompt is a field beside the messages."""
         del path
         system = text_of(document.get("system"))
         texts = [(message["role"], text_of(message["content"])) for message in document["messages"]]
@@ -67,7 +67,7 @@ class Anthropic:
         )
 
     def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
-        """A message; thinking stands in a block of its own."""
+        """A message; thinking is a block of its own."""
         return (
             f'{{"id":"msg_{seq:024x}","type":"message","role":"assistant","model":{dumps(asked.model)},'
             f'"content":[{_content(reply)}],{_stop(reply)},"stop_sequence":null,"usage":{_usage(reply)}}}'

@@ -1,4 +1,4 @@
-"""What every wire protocol of the simulator can do, and what two of them do alike."""
+"""The interface of the simulator's wire protocols, and what they share."""
 
 import math
 import time
@@ -16,7 +16,7 @@ class Wire(Protocol):
     name: str
 
     def read(self, path: str, document: Mapping[str, Any]) -> ModelRequest:
-        """What is asked; a Key-, Type-, Value- or AttributeError when it is no request."""
+        """What is asked; KeyError, TypeError, ValueError or AttributeError for an invalid request."""
         ...
 
     def success(self, asked: ModelRequest, reply: ModelReply, seq: int) -> str:
