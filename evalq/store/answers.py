@@ -108,7 +108,8 @@ def grades(db: Database | Connection, job_ids: Sequence[int]) -> Mapping[int, li
     """The grades of some jobs, in the order of their graders; an empty list for a job without any."""
     found: defaultdict[int, list[Grade]] = defaultdict(list)
     for row in db.rows("grades", job_ids=list(job_ids)):
-        found[row.pop("job_id")].append(Grade(**row))
+        job_id = row.pop("job_id")
+        found[job_id].append(Grade(**row))
     return found
 
 

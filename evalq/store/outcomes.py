@@ -84,8 +84,11 @@ def evidence(db: Database | Connection, bakeoff_id: int, *, run_id: int | None =
 
 
 def _call_totals(db: Database | Connection, bakeoff_id: int) -> dict[tuple[int, str], CallTotals]:
-    rows = db.rows("call_costs", bakeoff_id=bakeoff_id)
-    return {(row.pop("run_id"), row.pop("purpose")): CallTotals(**row) for row in rows}
+    totals = {}
+    for row in db.rows("call_costs", bakeoff_id=bakeoff_id):
+        key = (row.pop("run_id"), row.pop("purpose"))
+        totals[key] = CallTotals(**row)
+    return totals
 
 
 def read_outcome(db: Database, job_id: int) -> Outcome | None:
@@ -101,8 +104,11 @@ def judge_tallies(db: Database, bakeoff_id: int) -> list[JudgeTally]:
 
 def judge_costs(db: Database, bakeoff_id: int) -> defaultdict[str, JudgeCost]:
     """What each judge of a bake-off has cost so far, by judge."""
-    rows = db.rows("progress_costs", bakeoff_id=bakeoff_id)
-    return defaultdict(JudgeCost, {row.pop("judge"): JudgeCost(**row) for row in rows})
+    costs: defaultdict[str, JudgeCost] = defaultdict(JudgeCost)
+    for row in db.rows("progress_costs", bakeoff_id=bakeoff_id):
+        judge = row.pop("judge")
+        costs[judge] = JudgeCost(**row)
+    return costs
 
 
 def past_tallies(db: Database, task: str, *, limit: int) -> list[PastTally]:
@@ -110,9 +116,8 @@ def past_tallies(db: Database, task: str, *, limit: int) -> list[PastTally]:
     tallies = []
     for row in db.rows("past_tallies", task=task, limit=limit):
         counts = zip(row["graded"], row["passed"], strict=True)
-        tallies.append(
-            PastTally(row["bakeoff_id"], row["judge"], dict(zip(row["cases"], counts, strict=True)))
-        )
+        cases = dict(zip(row["cases"], counts, strict=True))
+        tallies.append(PastTally(row["bakeoff_id"], row["judge"], cases))
     return tallies
 
 

@@ -74,7 +74,7 @@ WITH done AS (
 )
 INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
 SELECT done.id, done.run_id, done.bakeoff_id, done.case_id, done.sample, 'errored', coalesce(o.error_kind, 'no_answer'),
-       coalesce(o.message, 'the run it grades anew has no answer here'), 0
+       coalesce(o.message, 'the run it rescores has no answer here'), 0
 FROM done LEFT JOIN outcomes o
      ON o.run_id = done.rescored_from AND o.case_id = done.case_id AND o.sample = done.sample;
 
