@@ -102,14 +102,7 @@ UPDATE bakeoffs SET state = 'running' WHERE id = %s RETURNING id
 def test_beat_has_what_was_lost_brought_back(served_by_hand: Any) -> None:
     command = (
         "bake-off",
-        "--task",
-        "capitals",
-        "--eval-set",
-        "dev-12",
-        "--judges",
-        "slow",
-        "--samples",
-        "20",
+        *("--task", "capitals", "--eval-set", "dev-12", "--judges", "slow", "--samples", "8"),
     )
     bakeoff_id = int(served_by_hand.run(*command, "--detach").stdout)
     served_by_hand.run("cancel", str(bakeoff_id))
