@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 
+from tenacity import Retrying, retry_if_exception
+
 from evalq.calling.failpoints import failpoint
 from evalq.calling.pricing import cost_usd, worst_case_usd
 from evalq.calling.providers import Adapter
@@ -127,23 +129,32 @@ def with_retries(
     limit = max(MAX_ATTEMPTS, ambiguous_repeats + 1)
     if made >= limit or ambiguous > ambiguous_repeats:
         raise ProviderFault("permanent", f"given up after {made} calls, {ambiguous} of them perhaps billed")
-    attempt = 0
-    while True:
-        attempt += 1
+    faults: list[ProviderFault] = []
+
+    def attempt() -> Completion:
         try:
-            return call(attempt)
+            return call(len(faults) + 1)
         except ProviderFault as fault:
-            ambiguous += fault.kind == "ambiguous"
-            is_spent = made + attempt >= limit or ambiguous > ambiguous_repeats
-            if is_spent or not is_repeatable(fault):
-                raise
-            wait_s = _backoff_s(attempt, fault.retry_after_s or 0.0, rng)
-        sleep(wait_s)
+            faults.append(fault)
+            raise
+
+    def is_spent() -> bool:
+        perhaps_billed = ambiguous + sum(fault.kind == "ambiguous" for fault in faults)
+        return made + len(faults) >= limit or perhaps_billed > ambiguous_repeats
+
+    retrying = Retrying(
+        retry=retry_if_exception(is_repeatable),
+        stop=lambda _: is_spent(),
+        wait=lambda _: _backoff_s(len(faults), faults[-1].retry_after_s or 0.0, rng),
+        sleep=sleep,
+        reraise=True,
+    )
+    return retrying(attempt)
 
 
-def is_repeatable(fault: ProviderFault) -> bool:
+def is_repeatable(fault: BaseException) -> bool:
     """Whether another attempt may succeed."""
-    return fault.kind in ("rate", "transient", "ambiguous")
+    return isinstance(fault, ProviderFault) and fault.kind in ("rate", "transient", "ambiguous")
 
 
 def _backoff_s(attempt: int, asked_s: float, rng: Random) -> float:

@@ -57,17 +57,12 @@ def summarise(
 
 
 def summarise_run(
-    bakeoff: BakeOffRow,
-    run: RunRow,
-    outcomes: Sequence[OutcomeRow],
-    evidence: Evidence,
-    *,
-    ci: CiMethod = "wilson",
+    bakeoff: BakeOffRow, run: RunRow, outcomes: Sequence[OutcomeRow], facts: Evidence, ci: CiMethod = "wilson"
 ) -> RunResult:
     """One judge's numbers."""
     tally = Counter(row.verdict for row in outcomes)
-    judging = evidence.calls.get((run.id, "answer"), _NO_CALLS)
-    grading = evidence.calls.get((run.id, "grade"), _NO_CALLS)
+    judging = facts.calls.get((run.id, "answer"), _NO_CALLS)
+    grading = facts.calls.get((run.id, "grade"), _NO_CALLS)
     latencies = [row.latency_ms for row in outcomes if row.latency_ms is not None]
     measure = Measure(ci, bakeoff.samples, seed=run.id)
     rate = measure.rate(outcomes)
@@ -91,7 +86,7 @@ def summarise_run(
         retries=judging.retries,
         errors=dict(Counter(row.error_kind for row in outcomes if row.error_kind)),
         per_stratum=measure.per_stratum(outcomes),
-        metrics=_metrics(run, bakeoff, evidence.scores),
+        metrics=_metrics(run, bakeoff, facts.scores),
         excluded=_exclusion_reason(run, outcomes, rate.n),
         macro=measure.macro(outcomes),
         pass_k=pass_ks(_tallies_of_all(outcomes), bakeoff.samples),
