@@ -57,6 +57,9 @@ def baseline() -> None:
 @answer_options
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option("--version", help="The version or commit that gives the outputs.")
+@click.option(
+    "--force", is_flag=True, help="Replace files under baselines/ even if evalq did not write them."
+)
 @options.max_cost
 @options.allow_unpriced
 @options.as_json("The captured baselines, as JSON.")
@@ -64,18 +67,22 @@ def baseline() -> None:
 @collect_suite_options
 @options.collect_run_options
 @pass_context
-def capture(context: Context, path: Path, wanted: SuiteOptions, version: str | None, run: RunOptions) -> int:
+def capture(
+    context: Context, path: Path, wanted: SuiteOptions, version: str | None, force: bool, run: RunOptions
+) -> int:
     """Run the regression evals of FILE once and keep their outputs as baselines.
 
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
     folder. Exit code 3: some evals gave no output.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
+    from evalq.formats.suite.baselines import refuse_foreign_files
     from evalq.formats.suite.capture import capture as run_capture
     from evalq.formats.suite.plan import plan_capture
 
     loaded, how = _load_regressions(context, path, wanted, run)
     plan = plan_capture(loaded, how, settings=context.settings)
+    refuse_foreign_files(plan.suite, (one.id for one in plan.suite.evals), force=force)
     refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
     with context.open_session(fleet=True) as session, watched_runner(context, session, run) as runner:
         found = run_capture(runner, plan, version=version, now=datetime.now(UTC))

@@ -42,6 +42,7 @@ class GateOptions:
     strict: bool
     phase: str
     report: Path | None
+    force: bool
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class _GateResult:
 @click.option("--strict", is_flag=True, help="Decide on the lower end of each interval, not on the value.")
 @click.option("--phase", default="phase", show_default=True, help="Fills {phase_id} in report paths.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the phase report to this file, too.")
+@click.option("--force", is_flag=True, help="Replace a report file even if evalq did not write it.")
 @filter_options
 @answer_options
 @options.max_cost
@@ -110,6 +112,8 @@ def gate(context: Context, what: str, how: GateOptions, wanted: SuiteOptions, ru
     from evalq.store.bakeoffs import is_name
 
     path = Path(what)
+    if how.report:
+        _refuse_foreign_report(how.report, how)
     if not path.exists() and is_name(what):
         results = [_gate_bakeoff(context, what, how)]
     elif not path.exists():
@@ -121,6 +125,13 @@ def gate(context: Context, what: str, how: GateOptions, wanted: SuiteOptions, ru
     else:
         results = _gate_file(context, path, how, wanted, run)
     return _show(results, how.report, as_json=run.as_json)
+
+
+def _refuse_foreign_report(path: Path, how: GateOptions) -> None:
+    from evalq.definitions.ownership import refuse_foreign
+    from evalq.formats.suite.report_files import is_phase_report
+
+    refuse_foreign(path, is_ours=is_phase_report, force=how.force)
 
 
 def _is_report(path: Path) -> bool:
@@ -163,9 +174,17 @@ def _gate_file(
     """Check every gate of a file; all are loaded before the first is run."""
     from evalq.formats.suite.gates import read_gates
 
+    beside = path.resolve().parent
     gates = [_load_gate(context, form, how, wanted, run) for form in read_gates(path)]
+    for one in gates:
+        if one.form.report_path:
+            _refuse_foreign_report(_report_path(one.form.report_path, beside, how.phase), how)
     with context.open_session(fleet=True) as session:
-        return [_run_gate(context, session, one, how, run, beside=path.resolve().parent) for one in gates]
+        return [_run_gate(context, session, one, how, run, beside=beside) for one in gates]
+
+
+def _report_path(written: str, beside: Path, phase: str) -> Path:
+    return beside / written.replace("{phase_id}", _file_part(phase))
 
 
 def _load_gate(
@@ -240,7 +259,7 @@ def _follow_up(
 
     passed = result.verdict == "PASS"
     if not passed and form.report_path:
-        report_path = beside / form.report_path.replace("{phase_id}", _file_part(phase))
+        report_path = _report_path(form.report_path, beside, phase)
         text = render_phase(result.judges, title=result.title)
         path = write_text(report_path, text, [beside, context.cwd], "report_path")
         note(f"wrote {display_path(path.resolve())}")

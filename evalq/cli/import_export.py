@@ -153,12 +153,14 @@ def _print_import(report: dict[str, Any], *, is_dry: bool) -> None:
     "--run-eval", is_flag=True, help="Make the bare list of queries that skill-creator's run_eval.py takes."
 )
 @click.option("--compat", type=click.Choice(["agentv"]), help="Do exactly what agentv's own transpiler does.")
+@click.option("--force", is_flag=True, help="Replace files that are there already and say something else.")
 def transpile(
-    source: Path, out_dir: Path | None, to_stdout: bool, run_eval: bool, compat: str | None
+    source: Path, out_dir: Path | None, to_stdout: bool, run_eval: bool, compat: str | None, force: bool
 ) -> None:
     """Turn IN, an EVAL.yaml of agentv, into the evals.json of skill-creator: one file for each skill.
 
     One skill's file is evals.json; several are SKILL.evals.json; without any skill it is _no-skill.json.
+    A file that is there already and says something else is replaced only with --force.
     """
     if out_dir and to_stdout:
         raise click.UsageError("Choose one of -d and --stdout.")
@@ -174,11 +176,11 @@ def transpile(
         documents = list(contents.values())
         print_json(documents if len(documents) > 1 else documents[0])
     else:
-        _write(contents, source, out_dir or source.parent, is_compat=bool(compat))
+        _write(contents, source, out_dir or source.parent, is_compat=bool(compat), force=force)
     if run_eval:
         suggest("python -m scripts.run_eval --eval-set FILE --skill-path SKILL, in skill-creator's folder")
     else:
-        suggest(f"evalq transpile {source} --run-eval, for the list of queries that run_eval.py takes")
+        suggest(f"evalq transpile {source} --run-eval -d DIR, for the list of queries that run_eval.py takes")
 
 
 def _transpile(source: Path) -> "Transpilation":
@@ -224,7 +226,7 @@ def _refuse_several(contents: dict[str, Any], is_compat: bool) -> None:
         raise InputError(Problem(message, "write them to files with -d DIR"))
 
 
-def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: bool) -> None:
+def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: bool, force: bool) -> None:
     from evalq.definitions.files import display_path
     from evalq.formats.agentv.skill_evals import json_document, write_together
 
@@ -233,5 +235,5 @@ def _write(contents: dict[str, Any], source: Path, folder: Path, *, is_compat: b
             Problem("would be written over by its own evals", "choose -d DIR", display_path(source))
         )
     texts = {name: json_document(content) for name, content in contents.items()}
-    for path in write_together(folder, texts):
+    for path in write_together(folder, texts, force=force):
         click.echo(f"Transpiled to {path.absolute()}" if is_compat else f"wrote {display_path(path)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import click
 
@@ -60,11 +60,25 @@ def as_json(help_text: str) -> Callable[[_Command], _Command]:
 
 
 def output(command: _Command) -> _Command:
-    """--json and -o FILE: the machine-readable result on stdout or in a file."""
+    """--json, and -o FILE with --force: the machine-readable result on stdout or in a file.
+
+    A file that evalq did not write is refused before anything is spent.
+    """
     to_file = click.option(
         "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON result to FILE."
     )
-    return as_json("The evalq.bakeoff/1 document on stdout.")(to_file(command))
+    force = click.option("--force", is_flag=True, help="Replace FILE of -o even if evalq did not write it.")
+
+    @wraps(command)
+    def with_free_output(*args: Any, force: bool, **given: Any) -> Any:
+        from evalq.definitions.ownership import is_own_document, refuse_foreign
+
+        if given["output"] is not None:
+            refuse_foreign(given["output"], is_ours=is_own_document, force=force)
+        return command(*args, **given)
+
+    decorated = as_json("The evalq.bakeoff/1 document on stdout.")(to_file(force(with_free_output)))
+    return cast("_Command", decorated)
 
 
 @dataclass(frozen=True)

@@ -105,15 +105,17 @@ def run_eval_list(document: SkillEvals) -> tuple[list[dict[str, Any]], list[Prob
     return entries, problems
 
 
-def write_together(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write each text under its name in the folder, replacing existing files; create the folder if needed."""
+def write_together(folder: Path, texts: Mapping[str, str], *, force: bool = False) -> list[Path]:
+    """Write each text under its name in the folder, all or none; create the folder if needed.
+
+    A file that is there already and says something else is replaced only with `force`: nothing in an
+    evals.json tells whether a program or a person wrote it.
+    """
+    targets = [folder / name for name in texts]
+    for target, text in zip(targets, texts.values(), strict=True):
+        _refuse_other_text(target, text, force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        targets = [folder / name for name in texts]
-        for target in targets:
-            if target.is_dir():
-                remedy = "remove it, or choose another -d"
-                raise InputError(Problem("is a folder", remedy, display_path(target)))
         drafts = [folder / f".{name}.{os.getpid()}.draft" for name in texts]
         try:
             for draft, text in zip(drafts, texts.values(), strict=True):
@@ -127,3 +129,17 @@ def write_together(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         message = f"cannot be written: {exc.strerror}"
         raise InputError(Problem(message, "choose another folder with -d", display_path(folder))) from None
     return targets
+
+
+def _refuse_other_text(target: Path, text: str, *, force: bool) -> None:
+    if target.is_dir():
+        raise InputError(Problem("is a folder", "remove it, or choose another -d", display_path(target)))
+    if force or not target.exists():
+        return
+    try:
+        is_same = target.read_bytes() == text.encode()
+    except OSError:
+        is_same = False
+    if not is_same:
+        remedy = "write elsewhere with -d DIR, or replace it with --force"
+        raise InputError(Problem("is there already and says something else", remedy, display_path(target)))

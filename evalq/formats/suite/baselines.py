@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.definitions.located import load_json
+from evalq.definitions.ownership import refuse_foreign
 from evalq.errors import InputError, Problem
 from evalq.formats.paths import read_inside
 from evalq.formats.suite.evals import SuiteEval
@@ -235,12 +237,32 @@ def _write_file(suite: Suite, eval_id: str, known: Sequence[Baseline]) -> Path:
         "criticality": known[0].criticality,
         "captures": captures,
     }
-    path = folder / f"{_file_name(eval_id)}.json"
-    fresh = path.with_suffix(".json.new")
-    fresh.unlink(missing_ok=True)
-    fresh.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
-    fresh.replace(path)
+    path = _file_of(suite, eval_id)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
+
+
+def refuse_foreign_files(suite: Suite, eval_ids: Iterable[str], *, force: bool) -> None:
+    """Raise InputError if the file for a baseline holds something else; call it before anything is spent."""
+    for eval_id in eval_ids:
+        refuse_foreign(_file_of(suite, eval_id), is_ours=_is_baseline_file, force=force)
+
+
+def _is_baseline_file(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and {"eval_id", "captures"} <= value.keys()
+
+
+def _file_of(suite: Suite, eval_id: str) -> Path:
+    return suite.folder / FOLDER / f"{_file_name(eval_id)}.json"
 
 
 def _file_name(eval_id: str) -> str:

@@ -9,6 +9,7 @@ from evalq.formats.suite.metrics import EVAL_TYPES, metric_label
 from evalq.reports.text import clean, one_line
 
 DASH = "–"
+PHASE_HEADING = "## Phase Completion Report"
 GROUPS = {
     "by_category": "By category",
     "by_grader": "By grader",
@@ -199,7 +200,7 @@ def _markdown_judges(reports: Sequence[Mapping[str, Any]]) -> str:
 
 def render_phase(found: Sequence[GatedJudge], *, title: str = "") -> str:
     """The result of a gate as Markdown, with one section per judge when there are several."""
-    heading = "## Phase Completion Report"
+    heading = PHASE_HEADING
     if title:
         heading += f": {escape_markdown(title)}"
     parts = [heading, "### Eval Results"]

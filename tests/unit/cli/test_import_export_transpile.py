@@ -52,7 +52,7 @@ def test_the_evals_are_written_beside_the_input() -> None:
     assert files()["evals.json"]["skill_name"] == "sums"
     assert result.stderr.splitlines() == [
         "warning: EVAL.yaml:10: unknown type 'mystery', taken as: looks-odd",
-        "next  evalq transpile EVAL.yaml --run-eval, for the list of queries that run_eval.py takes",
+        "next  evalq transpile EVAL.yaml --run-eval -d DIR, for the list of queries that run_eval.py takes",
     ]
 
 
@@ -176,7 +176,8 @@ def test_the_program_ends_with_two_and_a_place_for_bad_input() -> None:
 
 def test_our_own_example_is_transpiled_for_both_uses() -> None:
     for extra in ((), ("--run-eval",)):
-        CliRunner(catch_exceptions=False).invoke(transpile, [str(EXAMPLE), "-d", "out", *extra])
+        args = [str(EXAMPLE), "-d", "out", "--force", *extra]
+        CliRunner(catch_exceptions=False).invoke(transpile, args)
         assert list(files()) == ["out/chart-maker.evals.json", "out/ledger-reader.evals.json"]
     for queries in files().values():
         assert queries

@@ -38,8 +38,7 @@ def test_a_second_run_in_the_same_second_has_a_file_of_its_own(tmp_path: Path) -
     assert written[0].name == "run-143052-2.md"
 
 
-def test_latest_moves_on_whatever_was_there(tmp_path: Path) -> None:
-    (tmp_path / "latest").mkdir()
+def test_latest_moves_on(tmp_path: Path) -> None:
     write_results(tmp_path, DOCUMENT, ["json"], now=NOW)
     write_results(tmp_path, DOCUMENT, ["json"], now=NOW.replace(day=21))
     assert (tmp_path / "latest").readlink() == Path("2024-01-21")
