@@ -125,7 +125,7 @@ def test_a_ranking_made_by_manners_is_turned_round_by_people(graded: Any) -> Non
     assert (flip["a"], flip["b"], flip["certain"]) == ("glib", "plain", True)
     assert document["ranking"]["corrected_ranks"] == {"glib": 2, "plain": 1}
     assert document["grader_quality"]["better_than_chance"] is False
-    assert "no better than chance" in document["warnings"][0]
+    assert "not better than chance" in document["warnings"][0]
     undefined = graded.bake("calibrate", "2", "--separate", code=3)
     assert {judge["corrected"] for judge in undefined["judges"]} == {None}
     assert "sensitivity + specificity <= 1" in undefined["judges"][0]["undefined"]
