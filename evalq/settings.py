@@ -7,13 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evalq.definitions.alert_channels import AlertChannel
 from evalq.definitions.definition import Definition, validate
 from evalq.definitions.files import load_located
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located, load_json
+from evalq.definitions.model_params import find_problems
 from evalq.definitions.schedules import DriftSchedule
 from evalq.errors import InputError, Problem
 
@@ -109,6 +111,23 @@ class Settings(Definition):
         if not isinstance(judges, dict):
             return judges
         return {key: _add_name(key, judge) for key, judge in judges.items()}
+
+    @field_validator("judges")
+    @classmethod
+    def _check_params(cls, judges: dict[str, JudgeConfig]) -> dict[str, JudgeConfig]:
+        """Refuse parameters without a bound here, where they are written; stored judges stay readable."""
+        refused = [
+            InitErrorDetails(
+                type=PydanticCustomError("value_error", "{what}", {"what": str(problem), "error": problem}),
+                loc=(name, judge.provider, "params"),
+                input=None,
+            )
+            for name, judge in judges.items()
+            for problem in find_problems(judge)
+        ]
+        if refused:
+            raise ValidationError.from_exception_data("judges", refused)
+        return judges
 
 
 def _check_scheme(url: str, schemes: tuple[str, ...], example: str) -> None:

@@ -12,6 +12,7 @@ from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.graders.model import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig, ModelJudge
+from evalq.definitions.model_params import refuse_unbounded
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
@@ -122,6 +123,7 @@ def make_plan(
 ) -> Plan:
     """Price and order a bake-off."""
     known = graders or {}
+    refuse_unbounded([*judges, *known.values()])
     estimate, worst = _costs(task, evalset, judges, known)
     return Plan(
         task,

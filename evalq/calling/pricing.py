@@ -1,6 +1,5 @@
 """What calls cost: a judge's price, an answer's dollars, a prompt's worst case."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -8,6 +7,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from evalq.calling.providers.request_bodies import ModelRequest, build_request
 from evalq.definitions.judge import JudgeConfig, ModelJudge, Price
 from evalq.records import Prompt, Usage
 
@@ -21,11 +21,8 @@ _MILLION = Decimal(1_000_000)
 _OVERHEAD_TOKENS = 64
 # What providers add around a reply schema to explain it to the model.
 _SCHEMA_OVERHEAD_TOKENS = 512
-# Thinking is inside the output limit at Anthropic and OpenAI. xAI and Google report it beside the answer
-# and do not promise that one limit holds both, so a limit's worth is set aside for each.
-_THINKING_BESIDE_ANSWER = {"xai": 2, "google": 2}
-_OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-_COPIES = ("n", "candidate_count")
+# What providers tell a model about its tools, beside their declarations.
+_TOOLS_OVERHEAD_TOKENS = 1024
 # The length of an answer when estimating; the worst case uses max_tokens.
 _USUAL_OUTPUT_TOKENS = 200
 
@@ -78,11 +75,18 @@ def cost_usd(judge: JudgeConfig, usage: Usage) -> Decimal:
 
 
 def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
-    """The most one call can cost: every byte a token, the whole answer used, the dearest tier in reach."""
+    """The most one call can cost: every byte a token, the whole answer used, the dearest tier in reach.
+
+    InputError for a judge whose parameters leave its calls without a bound.
+    """
     rates = _rates_of_judge(judge) or _FREE
-    size = _input_bound(judge, prompt)
-    per_input = rates.highest_input(size, with_writes=_may_write_cache(judge))
-    return (per_input * size + rates.output.highest(size) * _output_bound(judge, prompt)) / _MILLION
+    size, output_tokens, with_writes = _text_bound(prompt), prompt.max_tokens, True
+    if isinstance(judge, ModelJudge):
+        request = build_request(judge, prompt)
+        size += _extra_bound(judge, prompt, request)
+        output_tokens, with_writes = request.output_tokens, request.may_write_cache
+    per_input = rates.highest_input(size, with_writes=with_writes)
+    return (per_input * size + rates.output.highest(size) * output_tokens) / _MILLION
 
 
 def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
@@ -93,40 +97,20 @@ def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
     return (rates.input.at(size) * size + rates.output.at(size) * answer) / _MILLION
 
 
-def _input_bound(judge: JudgeConfig, prompt: Prompt) -> int:
-    """No tokenizer makes more tokens than there are UTF-8 bytes; parameters and a schema are read too."""
+def _text_bound(prompt: Prompt) -> int:
+    """No tokenizer makes more tokens than there are UTF-8 bytes."""
     size = len(prompt.system.encode()) + len(prompt.user.encode()) + _OVERHEAD_TOKENS
-    size += sum(len(turn.text.encode()) + _OVERHEAD_TOKENS for turn in prompt.turns)
+    return size + sum(len(turn.text.encode()) + _OVERHEAD_TOKENS for turn in prompt.turns)
+
+
+def _extra_bound(judge: ModelJudge, prompt: Prompt, request: ModelRequest) -> int:
+    """What the model reads beside the prompt's texts: parameters, a reply schema, tools."""
+    size = request.extra_bytes
     if prompt.reply_schema is not None:
-        size += _json_bytes(prompt.reply_schema) + _SCHEMA_OVERHEAD_TOKENS
-    if isinstance(judge, ModelJudge) and judge.params:
-        size += _json_bytes(judge.params)
+        size += _SCHEMA_OVERHEAD_TOKENS
+    if "tools" in judge.params or "functions" in judge.params:
+        size += _TOOLS_OVERHEAD_TOKENS
     return size
-
-
-def _output_bound(judge: JudgeConfig, prompt: Prompt) -> int:
-    """Our output limit or the one among the judge's parameters, for every copy, with its thinking."""
-    if not isinstance(judge, ModelJudge):
-        return prompt.max_tokens
-    limit = max(prompt.max_tokens, *(_int_param(judge, name) for name in _OUTPUT_LIMITS))
-    copies = max(1, *(_int_param(judge, name) for name in _COPIES))
-    if "non-reasoning" in judge.model:
-        return limit * copies
-    return limit * copies * _THINKING_BESIDE_ANSWER.get(judge.provider, 1)
-
-
-def _may_write_cache(judge: JudgeConfig) -> bool:
-    """Anthropic writes its prompt cache only when asked to; others decide for themselves."""
-    return judge.provider != "anthropic" or "cache_control" in judge.params
-
-
-def _int_param(judge: ModelJudge, name: str) -> int:
-    value = judge.params.get(name)
-    return value if type(value) is int else 0
-
-
-def _json_bytes(value: object) -> int:
-    return len(json.dumps(value, default=str, ensure_ascii=False).encode())
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,16 @@ class BaseJudge(Definition):
 
 
 class ModelJudge(BaseJudge):
-    """A model behind a provider's SDK. `params` are sent as they are, over what evalq would send."""
+    """A model behind a provider's SDK. `params` go over what evalq would send, if their cost has a bound.
+
+    `neutral_params` names parameters that evalq does not know and that cannot change what a call costs.
+    """
 
     model: str = Field(min_length=1)
     base_url: str | None = Field(default=None, pattern=r"^https?://")
     deadline_s: Deadline = 120.0
     params: dict[str, Any] = Field(default={})
+    neutral_params: list[str] = Field(default=[], exclude_if=is_unset)
 
     @property
     def server(self) -> str:

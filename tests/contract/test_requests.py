@@ -191,13 +191,27 @@ def test_a_model_older_than_schemas_is_not_asked_for_one(
     assert "responseJsonSchema" not in json.dumps(wire.body)
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "xai"])
-def test_params_win_over_everything(provider: str, wire: Captured) -> None:
-    params = {"max_completion_tokens": 9, "temperature": None, "top_k": 3}
+@pytest.mark.parametrize(
+    ("provider", "limit"),
+    [("anthropic", "max_tokens"), ("openai", "max_completion_tokens"), ("xai", "max_completion_tokens")],
+)
+def test_params_win_over_everything(provider: str, limit: str, wire: Captured) -> None:
+    params = {limit: 9.0, "temperature": None, "top_k": 3}
     ask(judge(provider, model="m", base_url=wire.url, params=params))
-    assert wire.body["max_completion_tokens"] == 9
+    assert wire.body[limit] == 9
     assert wire.body["top_k"] == 3
-    assert not {"max_tokens", "temperature"} & wire.body.keys()
+    assert not {"max_tokens", "max_completion_tokens", "temperature"} - {limit} & wire.body.keys()
+
+
+def test_an_effort_and_a_schema_go_out_together(wire: Captured) -> None:
+    ask(judge("anthropic", model="m", base_url=wire.url, params={"output_config": {"effort": "low"}}))
+    assert wire.body["output_config"].keys() == {"effort", "format"}
+
+
+def test_a_parameter_declared_neutral_is_sent_as_it_is(wire: Captured) -> None:
+    params = {"mirostat": 2}
+    ask(judge("openai", model="m", base_url=wire.url, params=params, neutral_params=["mirostat"]))
+    assert wire.body["mirostat"] == 2
 
 
 def test_params_of_gemini_are_its_sdks(wire: Captured) -> None:
@@ -213,7 +227,7 @@ def test_params_of_gemini_are_its_sdks(wire: Captured) -> None:
     [("anthropic", {"stream": True}), ("xai", {"stream": True}), ("google", {"no_such_field": 1})],
 )
 def test_params_that_cannot_work_are_refused_at_once(provider: str, params: dict[str, Any]) -> None:
-    with pytest.raises(ProviderFault, match="mine has") as caught:
+    with pytest.raises(ProviderFault, match="judge 'mine': the parameter") as caught:
         ask(judge(provider, model="m", base_url="http://127.0.0.1:1", params=params))
     assert caught.value.kind == "fatal"
 

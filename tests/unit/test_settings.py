@@ -199,6 +199,15 @@ def test_a_judge_s_key_is_its_name(root: Path) -> None:
     )
 
 
+def test_a_parameter_without_a_bound_is_refused_where_it_is_written(root: Path) -> None:
+    write_settings(
+        root,
+        "judges:\n  mine:\n    provider: openai\n    model: m\n    params: {max_tokens: null, best_of: 2}\n",
+    )
+    [problem] = problems_of(root)
+    assert problem.startswith("evalq.yaml:5: judges.mine.params: the parameter 'max_tokens' is null")
+
+
 def test_the_root_is_the_folder_of_the_settings_file(root: Path) -> None:
     (root / "a" / "tasks").mkdir(parents=True)
     write_settings(root, "")

@@ -25,7 +25,7 @@ from evalq.calling.providers.reply_fields import (
     storable_usage,
     text_or_json,
 )
-from evalq.calling.providers.request_bodies import anthropic_body, refuse_streaming
+from evalq.calling.providers.request_bodies import build_body, check_params
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import AnthropicJudge
 from evalq.records import Completion, CompletionState, Prompt, Usage
@@ -50,7 +50,7 @@ class AnthropicAdapter:
     def __init__(self, judge: AnthropicJudge, environ: Mapping[str, str]) -> None:
         import anthropic
 
-        refuse_streaming(judge)
+        check_params(judge)
         key = read_key(judge, environ)
         # At DEBUG the SDK logs the prompt.
         logging.getLogger("anthropic").setLevel(logging.INFO)
@@ -72,7 +72,7 @@ class AnthropicAdapter:
             response = self._client.post(
                 "/v1/messages",
                 cast_to=httpx2.Response,
-                body=anthropic_body(self._judge, prompt),
+                body=build_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},
             )
             latency_ms = elapsed_ms(started)

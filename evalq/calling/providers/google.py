@@ -25,7 +25,7 @@ from evalq.calling.providers.reply_fields import (
     storable_usage,
     text_or_json,
 )
-from evalq.calling.providers.request_bodies import google_config, google_contents
+from evalq.calling.providers.request_bodies import build_body, google_contents
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import GoogleJudge
 from evalq.errors import ProviderFault
@@ -61,7 +61,7 @@ class GoogleAdapter:
     def complete(self, prompt: Prompt) -> Completion:
         """One candidate."""
         with FaultsOf(self._party, prompt):
-            config = _build_config(google_config(self._judge, prompt), call_headers(prompt))
+            config = _build_config(build_body(self._judge, prompt), call_headers(prompt))
             started = time.perf_counter()
             response = self._client.models.generate_content(
                 model=self._judge.model, contents=google_contents(prompt), config=config
@@ -72,7 +72,7 @@ class GoogleAdapter:
 
     def _check_params(self) -> None:
         try:
-            _build_config(google_config(self._judge, Prompt("", "", 1, CaseContext("", ""))), {})
+            _build_config(build_body(self._judge, Prompt("", "", 1, CaseContext("", ""))), {})
         except ValidationError as exc:
             names = ", ".join(".".join(map(str, error["loc"])) for error in exc.errors())
             message = f"{self._judge.name} has params that Google's SDK does not take: {names}"

@@ -24,7 +24,7 @@ from evalq.calling.providers.reply_fields import (
     storable_usage,
     text_or_json,
 )
-from evalq.calling.providers.request_bodies import openai_body, refuse_streaming
+from evalq.calling.providers.request_bodies import build_body, check_params
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import OpenAIJudge, XaiJudge
 from evalq.records import Completion, CompletionState, Prompt, Usage
@@ -41,7 +41,7 @@ class OpenAIAdapter:
     def __init__(self, judge: OpenAIJudge | XaiJudge, environ: Mapping[str, str]) -> None:
         import openai
 
-        refuse_streaming(judge)
+        check_params(judge)
         key = read_key(judge, environ)
         self._judge = judge
         self._party = Party(judge.provider, judge.key_name, (key,) if key else ())
@@ -60,7 +60,7 @@ class OpenAIAdapter:
             response = self._client.post(
                 "/chat/completions",
                 cast_to=httpx2.Response,
-                body=openai_body(self._judge, prompt),
+                body=build_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},
             )
             latency_ms = elapsed_ms(started)

@@ -1,12 +1,15 @@
-"""Builds the body of a request for each provider and model: output limit, temperature, form of the reply."""
+"""Builds the body of a request for each provider and model, and bounds what that very body can cost."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from evalq.definitions.judge import AnthropicJudge, GoogleJudge, ModelJudge, OpenAIJudge, XaiJudge
-from evalq.errors import ProviderFault
-from evalq.records import Prompt
+from evalq.definitions.judge import ModelJudge, OpenAIJudge
+from evalq.definitions.model_params import ModelParams, protocol_of, read_params
+from evalq.errors import InputError, ProviderFault
+from evalq.records import CaseContext, Prompt
 
 _EVERY_MODEL = re.compile("")
 
@@ -21,11 +24,90 @@ _NO_SCHEMA = {
     "openai": re.compile(r"(ft:)?(gpt-3|gpt-4(-|$)|o1-(mini|preview))"),
     "google": re.compile(r"(models/)?(gemma|gemini-1)"),
 }
-_LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"}
+# xAI and Google report thinking beside the answer and do not promise that one limit holds both, so as much
+# again is set aside, or the budget of thinking where there is one.
+_THINKING_BESIDE_ANSWER = ("xai", "google")
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_COPIES = ("n", "best_of", "candidate_count")
+_BUDGETS = (
+    ("thinking_budget",),
+    ("thinking", "budget_tokens"),
+    ("reasoning", "max_tokens"),
+    ("chat_template_kwargs", "thinking_budget"),
+    ("thinking_config", "thinking_budget"),
+)
+_PROMPT_FIELDS = {"model", "messages", "system", "system_instruction", *_LIMITS}
 _OPENAI_HOST = re.compile(r"https?://([\w-]+\.)*openai\.(com|azure\.com)(:\d+)?(/|$)")
 
 
-def anthropic_body(judge: AnthropicJudge, prompt: Prompt) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ModelRequest:
+    """The body of a request, and the most it can be billed for, read from this very body.
+
+    `output_tokens` counts the answer and the thinking, in every copy. `extra_bytes` is the size of what is
+    sent beside the prompt's texts.
+    """
+
+    body: dict[str, Any]
+    output_tokens: int
+    extra_bytes: int
+    may_write_cache: bool
+
+
+def build_request(judge: ModelJudge, prompt: Prompt) -> ModelRequest:
+    """What is sent to a model and what it is priced by; InputError for parameters without a bound."""
+    params = read_params(judge)
+    ours = _BUILDERS[protocol_of(judge)](judge, prompt)
+    body = _merge_params(ours, params)
+    extra = {name: value for name, value in body.items() if name not in _PROMPT_FIELDS}
+    return ModelRequest(
+        body=body,
+        output_tokens=_bound_output(judge, body),
+        extra_bytes=len(json.dumps(extra, default=str, ensure_ascii=False).encode()) if extra else 0,
+        # Anthropic writes its prompt cache only when asked to; others decide for themselves.
+        may_write_cache=protocol_of(judge) != "anthropic" or _holds_key(body, "cache_control"),
+    )
+
+
+def build_body(judge: ModelJudge, prompt: Prompt) -> dict[str, Any]:
+    """The body alone; a fatal fault for parameters without a bound."""
+    try:
+        return build_request(judge, prompt).body
+    except InputError as refused:
+        raise ProviderFault("fatal", str(refused.problems[0])) from None
+
+
+def check_params(judge: ModelJudge) -> None:
+    """Refuse at once, not at every call, parameters that cannot be sent."""
+    build_body(judge, Prompt("", "", 1, CaseContext("", "")))
+
+
+def _bound_output(judge: ModelJudge, body: Mapping[str, Any]) -> int:
+    """The most tokens billed as output: the limit with its thinking, for every copy."""
+    tokens: int = max(body[name] for name in _LIMITS if name in body)
+    budgets = [budget for path in _BUDGETS if (budget := _find_count(body, path)) is not None]
+    tokens += sum(budgets)
+    is_beside = judge.provider in _THINKING_BESIDE_ANSWER  # type: ignore[attr-defined]
+    if is_beside and not budgets and "non-reasoning" not in judge.model:
+        tokens *= 2
+    for name in _COPIES:
+        tokens *= body.get(name, 1)
+    return tokens
+
+
+def _find_count(body: Any, path: tuple[str, ...]) -> int | None:
+    for name in path:
+        body = body.get(name) if isinstance(body, Mapping) else None
+    return body if type(body) is int else None
+
+
+def _holds_key(value: object, name: str) -> bool:
+    if isinstance(value, Mapping):
+        return name in value or any(_holds_key(item, name) for item in value.values())
+    return isinstance(value, list) and any(_holds_key(item, name) for item in value)
+
+
+def _anthropic_body(judge: ModelJudge, prompt: Prompt) -> dict[str, Any]:
     """A request to /v1/messages."""
     body: dict[str, Any] = {
         "model": judge.model,
@@ -35,10 +117,10 @@ def anthropic_body(judge: AnthropicJudge, prompt: Prompt) -> dict[str, Any]:
     }
     if prompt.reply_schema and takes_schema(judge):
         body["output_config"] = {"format": {"type": "json_schema", "schema": dict(prompt.reply_schema)}}
-    return _merge_params(body, judge.params)
+    return body
 
 
-def openai_body(judge: OpenAIJudge | XaiJudge, prompt: Prompt) -> dict[str, Any]:
+def _openai_body(judge: ModelJudge, prompt: Prompt) -> dict[str, Any]:
     """A request to /chat/completions."""
     system = [{"role": "system", "content": prompt.system}] if prompt.system else []
     body: dict[str, Any] = {
@@ -50,10 +132,10 @@ def openai_body(judge: OpenAIJudge | XaiJudge, prompt: Prompt) -> dict[str, Any]
     if prompt.reply_schema and takes_schema(judge):
         schema = {"name": "reply", "strict": True, "schema": dict(prompt.reply_schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return _merge_params(body, judge.params)
+    return body
 
 
-def google_config(judge: GoogleJudge, prompt: Prompt) -> dict[str, Any]:
+def _google_config(judge: ModelJudge, prompt: Prompt) -> dict[str, Any]:
     """The fields of a GenerateContentConfig."""
     config: dict[str, Any] = {
         "system_instruction": prompt.system or None,
@@ -63,7 +145,14 @@ def google_config(judge: GoogleJudge, prompt: Prompt) -> dict[str, Any]:
     if prompt.reply_schema and takes_schema(judge):
         config["response_mime_type"] = "application/json"
         config["response_json_schema"] = dict(prompt.reply_schema)
-    return _merge_params(config, judge.params)
+    return config
+
+
+_BUILDERS: Mapping[str, Callable[[ModelJudge, Prompt], dict[str, Any]]] = {
+    "anthropic": _anthropic_body,
+    "openai": _openai_body,
+    "google": _google_config,
+}
 
 
 def google_contents(prompt: Prompt) -> Any:
@@ -94,17 +183,11 @@ def takes_schema(judge: ModelJudge) -> bool:
     return not is_unknown_server and not _matches(_NO_SCHEMA, judge)
 
 
-def is_openai(judge: OpenAIJudge | XaiJudge) -> bool:
+def is_openai(judge: ModelJudge) -> bool:
     """Whether this is OpenAI itself, not another server that speaks its protocol."""
-    if isinstance(judge, XaiJudge):
+    if not isinstance(judge, OpenAIJudge):
         return False
     return judge.base_url is None or bool(_OPENAI_HOST.match(judge.base_url))
-
-
-def refuse_streaming(judge: ModelJudge) -> None:
-    """Refuse a judge with `stream` at once, not after every call: evalq does not read answers in pieces."""
-    if judge.params.get("stream"):
-        raise ProviderFault("fatal", f"{judge.name} has stream among its params, which evalq does not read")
 
 
 def _matches(table: Mapping[str, re.Pattern[str]], judge: ModelJudge) -> bool:
@@ -112,10 +195,12 @@ def _matches(table: Mapping[str, re.Pattern[str]], judge: ModelJudge) -> bool:
     return pattern is not None and pattern.match(judge.model.rpartition("/")[2]) is not None
 
 
-def _merge_params(ours: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_params(ours: dict[str, Any], params: ModelParams) -> dict[str, Any]:
     """Our fields under the user's parameters; null leaves a field out, and their limit replaces ours."""
-    body = {**ours, **params}
-    if not _LIMITS.isdisjoint(params):
-        for name in _LIMITS - params.keys():
-            body.pop(name, None)
+    body = dict(ours)
+    if params.limit_name:
+        body = {name: value for name, value in ours.items() if name not in _LIMITS}
+    for name, value in params.fields.items():
+        is_both = isinstance(value, dict) and isinstance(body.get(name), dict) and name == "output_config"
+        body[name] = {**body[name], **value} if is_both else value
     return {name: value for name, value in body.items() if value is not None}

@@ -144,3 +144,13 @@ def test_the_date_of_the_price_table_is_kept_where_it_was_used() -> None:
     model = OpenAIJudge(name="m", provider="openai", model="gpt-5.4-mini")
     assert make_plan(task(), CASES, [model]).prices_as_of
     assert make_plan(task(), CASES, [judge("a")]).prices_as_of is None
+
+
+def test_a_plan_names_every_parameter_without_a_bound() -> None:
+    fields = {"name": "j", "provider": "openai", "model": "gpt-5.4"}
+    unbounded = OpenAIJudge.model_validate(fields | {"params": {"best_off": 50, "max_tokens": None}})
+    with pytest.raises(InputError) as refused:
+        make_plan(task(), CASES, [judge(), unbounded])
+    assert len(refused.value.problems) == 2
+    assert "judge 'j': the parameter 'max_tokens' is null" in str(refused.value)
+    assert "did you mean 'best_of'?" in str(refused.value)
