@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evalq.errors import InputError, Problem, Refused
+from evalq.file_trust import is_owned
 
 PROVIDER_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -22,7 +23,21 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
 _VALUE = re.compile(r"[!#-&(-~]+(?: [!#-&(-~]+)*")  # what an HTTP header can carry, without quotes
 _LINE = re.compile(r"(?P<name>[^=\s]+)=(?:(?P<quote>[\"'])(?P<quoted>.*)(?P=quote)|(?P<bare>\S*))")
 _MODES_OF_OTHERS = 0o7777 & ~0o600
-_HARMLESS = {"PATH", "HOME", "LANG", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+_SANDBOX_ENVIRONMENT = frozenset(
+    {
+        *("PATH", "HOME", "LANG", "TMPDIR", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"),
+        *("LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "XDG_CACHE_HOME"),
+        *("EVALQ_DATABASE_URL", "EVALQ_BROKER_URL", "EVALQ_SPOOL_DIR", "EVALQ_DATA_DIR", "EVALQ_SANDBOX"),
+        *("EVALQ_ALLOW_UNSAFE_CODE", "EVALQ_FLEET_LEASE_S", "EVALQ_FLEET_DRAIN_S", "EVALQ_FLEET_MEMORY_MB"),
+        *(
+            "EVALQ_TESTING",
+            "EVALQ_FLEET_PROCESSES",
+            "EVALQ_FLEET_SLOTS",
+            "EVALQ_PARENT_PIPE_FD",
+            "EVALQ_FAILPOINTS",
+        ),
+    }
+)
 
 
 def keys_file(environ: Mapping[str, str]) -> Path:
@@ -65,11 +80,7 @@ def environment_with_keys(environ: Mapping[str, str]) -> dict[str, str]:
 
 def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a worker that runs untrusted code: where things are, and no key."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name in _HARMLESS or (name.startswith(("EVALQ_", "LC_")) and name != "EVALQ_FLOWER_AUTH")
-    }
+    kept = {name: value for name, value in environ.items() if name in _SANDBOX_ENVIRONMENT}
     return {**kept, "XDG_CONFIG_HOME": "/nonexistent"}  # hides the keys file
 
 
@@ -123,8 +134,8 @@ def _read(path: Path) -> list[str]:
 def _refuse_exposed(path: Path, found: os.stat_result) -> None:
     if os.name != "posix":
         return  # elsewhere the mode does not show who may read
-    if found.st_uid != os.geteuid():
-        raise Refused(f"{path} belongs to another user; make it yours: chown {os.geteuid()} '{path}'")
+    if found.st_uid != os.geteuid() or not is_owned(path):
+        raise Refused(f"{path} belongs to another user; make it yours: chown -h {os.geteuid()} '{path}'")
     mode = stat.S_IMODE(found.st_mode)
     if mode & _MODES_OF_OTHERS:
         raise Refused(f"{path} holds keys and has mode {mode:04o}; close it: chmod 600 '{path}'")

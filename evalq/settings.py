@@ -1,5 +1,6 @@
 """The settings of a project: defaults, under `evalq.yaml`, under the environment."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -18,6 +19,9 @@ from evalq.definitions.located import Located, load_json
 from evalq.definitions.model_params import find_problems
 from evalq.definitions.schedules import DriftSchedule
 from evalq.errors import InputError, Problem
+from evalq.file_trust import find_distrust, is_owned, refuse_planted
+
+log = logging.getLogger(__name__)
 
 SETTINGS_FILE = "evalq.yaml"
 
@@ -144,11 +148,16 @@ def _add_name(name: str, judge: Any) -> Any:
     return {**judge, "name": name}
 
 
-def load_settings(cwd: Path, environ: Mapping[str, str]) -> Settings:
-    """Merge the environment over the nearest `evalq.yaml`; every problem names its source."""
+def load_settings(
+    cwd: Path, environ: Mapping[str, str], *, tell: Callable[[str], None] = log.warning
+) -> Settings:
+    """Merge the environment over the nearest `evalq.yaml`; every problem names its source.
+
+    `tell` gets a line when that file is outside the project, or when another user's file is passed over.
+    """
     written: dict[str, Any] = {}
     problems: list[Problem] = []
-    for read in _list_readers(cwd, environ):
+    for read in _list_readers(cwd, environ, tell):
         try:
             located = read()
             validate(Settings, located)
@@ -162,13 +171,10 @@ def load_settings(cwd: Path, environ: Mapping[str, str]) -> Settings:
 
 def project_root(cwd: Path) -> Path:
     """The folder of the nearest `evalq.yaml`, else the nearest with a `tasks` folder, else this one."""
-    settings_file = _find_settings_file(cwd)
+    settings_file = _find_settings_file(cwd, tell=_stay_silent)
     if settings_file is not None:
         return settings_file.parent
-    for folder in (cwd, *cwd.parents):
-        if (folder / "tasks").is_dir():
-            return folder
-    return cwd
+    return _find_folder_with(cwd, "tasks") or cwd
 
 
 def data_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
@@ -189,16 +195,41 @@ def spool_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path
     return settings.spool_dir or data_dir(settings, cwd, environ) / "spool"
 
 
-def _find_settings_file(cwd: Path) -> Path | None:
+def _find_settings_file(cwd: Path, *, tell: Callable[[str], None]) -> Path | None:
+    """The nearest file that only the user or root can write; Refused for any other inside the project."""
+    project = _find_folder_with(cwd, ".git") or _find_folder_with(cwd, "tasks") or cwd
     for folder in (cwd, *cwd.parents):
-        if (folder / SETTINGS_FILE).is_file():
-            return folder / SETTINGS_FILE
+        file = folder / SETTINGS_FILE
+        if not file.is_file():
+            continue
+        if folder.is_relative_to(project):
+            refuse_planted(file)
+            return file
+        if reason := find_distrust(file):
+            tell(f"{file} is passed over: {reason}")
+            continue
+        tell(f"settings come from {file}, which is outside the project {project}")
+        return file
     return None
 
 
-def _list_readers(cwd: Path, environ: Mapping[str, str]) -> Iterator[Callable[[], Located]]:
+def _find_folder_with(cwd: Path, sign: str) -> Path | None:
+    """The nearest folder that has a `tasks` or `.git` of the user's own; a stranger's makes no project."""
+    for folder in (cwd, *cwd.parents):
+        if (folder / sign).exists() and is_owned(folder / sign):
+            return folder
+    return None
+
+
+def _stay_silent(_line: str) -> None:
+    """For a second look at the same files."""
+
+
+def _list_readers(
+    cwd: Path, environ: Mapping[str, str], tell: Callable[[str], None]
+) -> Iterator[Callable[[], Located]]:
     """Readers of the file and of each variable that is set, the weakest first."""
-    settings_file = _find_settings_file(cwd)
+    settings_file = _find_settings_file(cwd, tell=tell)
     if settings_file is not None:
         yield partial(_read_file, settings_file, environ)
     for variable in _VARIABLES:

@@ -1,22 +1,34 @@
-"""One process of the fleet: `python -m workers.process APPLICATION worker|beat OPTIONS…`.
+"""One process of the fleet: `python -m workers.process APPLICATION worker|beat|flower OPTIONS…`.
 
-The options are those of the `celery` command. That one also loads Flower, a shell and every other command,
-which takes a quarter of a worker's start.
+The options are those of the `celery` command. That one also loads a shell and every other command, which
+takes a quarter of a worker's start, and imports from the working folder.
 """
 
 import gc
 import importlib
 import sys
+from typing import Any
 
 from celery.bin.base import CLIContext
 from celery.bin.beat import beat
 from celery.bin.worker import worker
 
-_COMMANDS = {"worker": worker, "beat": beat}
+
+def _load_flower() -> Any:
+    """Flower's command, with its figures behind the password like its pages."""
+    from flower.command import flower
+    from flower.views.monitor import Metrics
+    from tornado.web import authenticated
+
+    Metrics.get = authenticated(Metrics.get)
+    return flower
+
+
+_COMMANDS = {"worker": lambda: worker, "beat": lambda: beat, "flower": _load_flower}
 
 
 def main() -> None:
-    """Become the worker or the scheduler of an application; Celery handles signals and exit code."""
+    """Become a part of an application; Celery handles signals and the exit code."""
     application, kind, *options = sys.argv[1:]
     app = importlib.import_module(application).app
     if kind == "worker":
@@ -25,7 +37,7 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     context = CLIContext(app=app, no_color=True, workdir=None)
-    _COMMANDS[kind].main(options, prog_name=f"evalq {kind}", obj=context)
+    _COMMANDS[kind]().main(options, prog_name=f"evalq {kind}", obj=context)
 
 
 if __name__ == "__main__":

@@ -32,9 +32,10 @@ class Context:
     @cached_property
     def settings(self) -> "Settings":
         """The defaults, under `evalq.yaml`, under the environment."""
+        from evalq.cli.output import note
         from evalq.settings import load_settings
 
-        return load_settings(self.cwd, self.environ)
+        return load_settings(self.cwd, self.environ, tell=note)
 
     @cached_property
     def root(self) -> Path:

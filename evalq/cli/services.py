@@ -12,7 +12,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table, suggest
-from evalq.engines.fleet import process_argv
+from evalq.engines.fleet import process_argv, python_path
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -251,10 +251,9 @@ def flower(context: Context, port: int, address: str) -> None:
                 "set EVALQ_FLOWER_AUTH=user:password",
             )
         )
-    celery = [sys.executable, "-m", "celery", "-A", "workers.monitor"]
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     environ = {**context.environ, "FLOWER_BASIC_AUTH": auth}
-    _become(context, [*celery, "flower", f"--port={port}", f"--address={address}"], environ)
+    _become(context, process_argv("flower", f"--port={port}", f"--address={address}"), environ)
 
 
 def _become(context: Context, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -269,4 +268,5 @@ def _become(context: Context, argv: Sequence[str], environ: Mapping[str, str]) -
         )
     urls = {"EVALQ_DATABASE_URL": settings.database_url, "EVALQ_BROKER_URL": settings.broker_url}
     sys.stdout.flush()
-    os.execve(argv[0], list(argv), {**environ, **urls})  # noqa: S606 - no shell is the point
+    whole = {**environ, **urls, "PYTHONPATH": python_path(environ)}
+    os.execve(argv[0], list(argv), whole)  # noqa: S606 - no shell is the point

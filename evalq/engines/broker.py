@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import UUID, uuid5
 
+import celery.utils.imports
 import kombu.exceptions
 import redis.exceptions
 from celery import Celery
@@ -23,6 +24,9 @@ _CHORD_EXPIRES_S = 14 * 24 * 3600
 _CELERY_SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
 _LEAN_TRANSPORT = "evalq.engines.broker:LeanTransport"
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
+
+# Celery imports by name with the working folder in front of the path: any file there would be run.
+celery.utils.imports.cwd_in_path = nullcontext
 
 
 def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:

@@ -9,6 +9,7 @@ from typing import Self
 
 from evalq.engines.processes import hold_lock, identify, live_leases, stale_leases
 from evalq.errors import InputError, Problem
+from evalq.file_trust import refuse_planted
 
 _LOCK_PATIENCE_S = 180  # longer than another command may take to start or stop
 
@@ -44,8 +45,13 @@ class DataFolder:
 
     @classmethod
     def of(cls, data_dir: Path) -> Self:
-        """The folder by its absolute path without links, however it was given."""
-        return cls(data_dir.expanduser().resolve())
+        """The folder by its absolute path without links; Refused if others may have written it.
+
+        Its record names the servers to connect to, and its spool is stored as answers.
+        """
+        given = data_dir.expanduser()
+        refuse_planted(given)
+        return cls(given.resolve())
 
     @property
     def users(self) -> Path:

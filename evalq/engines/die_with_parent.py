@@ -30,11 +30,10 @@ def main() -> None:
     """Watch the pipe, if there is one, and become the module."""
     if pipe := os.environ.get("EVALQ_PARENT_PIPE_FD", ""):  # kept: a worker that restarts needs it again
         threading.Thread(target=watch, args=(int(pipe),), daemon=True, name="parent-watch").start()
-    # At the end of the path: a user's workers/ or celery.py must not take the place of ours, and Celery puts
-    # the working directory in front unless it is on the path already.
-    for folder in (str(Path(__file__).resolve().parents[2]), str(Path.cwd())):
-        if folder not in sys.path:
-            sys.path.append(folder)
+    # The working folder is not on the path: a msgpack.py in it would be run with the keys.
+    folder = str(Path(__file__).resolve().parents[2])
+    if folder not in sys.path:
+        sys.path.append(folder)
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 

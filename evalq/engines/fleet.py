@@ -50,10 +50,20 @@ def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
     return process_argv("worker", *pool, *quiet)
 
 
-def process_argv(kind: Literal["worker", "beat"], *options: str) -> list[str]:
+def process_argv(kind: Literal["worker", "beat", "flower"], *options: str) -> list[str]:
     """The command line of one process of the fleet, with Celery's own options."""
     script = str(Path(__file__).with_name("die_with_parent.py"))
-    return [sys.executable, "-P", script, "workers.process", "workers.app", kind, *options]
+    application = "workers.monitor" if kind == "flower" else "workers.app"
+    return [sys.executable, "-P", script, "workers.process", application, kind, *options]
+
+
+def python_path(env: Mapping[str, str]) -> str:
+    """The path with the folder this evalq was imported from, in case it is not installed.
+
+    Empty entries are left out: Python reads them as the working folder.
+    """
+    given = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    return os.pathsep.join([*given, str(Path(__file__).resolve().parents[2])])
 
 
 @dataclass

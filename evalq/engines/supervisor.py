@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from evalq.engines.data_folder import DataFolder
 from evalq.engines.embedded import Engines, attach
-from evalq.engines.fleet import QUEUES, WorkerFleet, start_fleet, worker_argv
+from evalq.engines.fleet import QUEUES, WorkerFleet, python_path, start_fleet, worker_argv
 from evalq.engines.processes import is_locked, take_lock, wait_until
 from evalq.errors import Unreachable
 from evalq.keys import without_keys
@@ -52,19 +52,12 @@ def ensure_supervisor(data_dir: Path, *, processes: int, slots: int, env: Mappin
                 str(processes),
                 str(slots),
             ],
-            env={**env, "PYTHONPATH": _python_path(env)},
+            env={**env, "PYTHONPATH": python_path(env)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
-
-
-def _python_path(env: Mapping[str, str]) -> str:
-    """The path with the folder this evalq was imported from, in case it is not installed."""
-    here = str(Path(__file__).resolve().parents[2])
-    given = env.get("PYTHONPATH", "")
-    return f"{given}{os.pathsep}{here}" if given else here
 
 
 def wait_for_fleet(data_dir: Path, *, timeout_s: float = 60) -> None:

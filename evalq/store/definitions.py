@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import JudgeConfig
 from evalq.definitions.task import TaskConfig
+from evalq.errors import Refused
 from evalq.records import BakeOffRow
 from evalq.store.database import Connection, Database
 
@@ -76,7 +77,10 @@ def add_evalset(tx: Connection, evalset: EvalSet) -> str:
 
 
 class Snapshots:
-    """Reads definitions back, each once per instance: a snapshot never changes."""
+    """Reads definitions back, each once per instance: a snapshot never changes.
+
+    Refused if one did change: a judge's row can name a program, and a worker would run it.
+    """
 
     def __init__(self, db: Database | Connection) -> None:
         self._db = db
@@ -84,15 +88,25 @@ class Snapshots:
         self.judge = lru_cache(maxsize=1024)(self._judge)
 
     def _task(self, sha: str) -> TaskConfig:
-        return TaskConfig.model_validate_json(self._body(sha))
+        return TaskConfig.model_validate_json(self._body("task", sha))
 
     def _judge(self, sha: str) -> JudgeConfig:
-        return _JUDGE.validate_json(self._body(sha))
+        return _JUDGE.validate_json(self._body("judge", sha))
 
-    def _body(self, sha: str) -> str:
+    def _body(self, kind: str, sha: str) -> str:
         row = self._db.row("definition", sha256=sha)
         assert row is not None, f"definition {sha} is missing"
-        return str(row["body"])
+        text = str(row["body"])
+        if _sha(kind, text) != sha:
+            raise _changed(kind, sha)
+        return text
+
+
+def _changed(kind: str, sha: str) -> Refused:
+    return Refused(
+        f"the stored {kind} {sha[:12]} was changed in the database after it was recorded; nothing of it is "
+        "run: find out who can write to the table definitions, and start a new bake-off"
+    )
 
 
 def stored_judges(db: Database, bakeoff_id: int) -> dict[str, JudgeConfig]:
@@ -117,8 +131,13 @@ def stored_evalset(db: Database, bakeoff: BakeOffRow) -> EvalSet:
 
 
 def evalset_cases(db: Database | Connection, eval_set_sha: str) -> list[EvalCase]:
-    """The cases of an evalset in order."""
+    """The cases of an evalset in order; Refused if one was changed after it was recorded."""
     rows = db.rows("evalset_cases", eval_set_sha=eval_set_sha)
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(row["body"].encode() + b"\n")
+    if rows and digest.hexdigest() != eval_set_sha:
+        raise _changed("evalset", eval_set_sha)
     return [EvalCase.model_validate_json(row["body"]) for row in rows]
 
 

@@ -1,5 +1,6 @@
 """What a worker does with a job when the case, the keys file or the schema is not as it expects."""
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,11 +11,12 @@ import pytest
 from patience import PATIENCE_S
 
 from evalq.engines.processes import wait_until
-from evalq.errors import Unreachable
+from evalq.errors import Refused, Unreachable
 from evalq.records import Completion
 from evalq.settings import Settings
 from evalq.store import jobs
 from evalq.store.database import Database
+from evalq.store.definitions import evalset_cases
 from workers.case import CaseRun
 from workers.connections import Connections, open_connections
 from workers.jobs import work
@@ -70,6 +72,28 @@ def test_a_malformed_keys_file_pauses_the_bakeoff(
     assert sql("SELECT state FROM bakeoffs") == [("paused",)]
     assert sql("SELECT state FROM jobs") == [("ready",)]
     assert sql("SELECT count(*) FROM outcomes") == [(0,)]
+
+
+@pytest.mark.parametrize("kind", ["judge", "task"])
+def test_a_definition_changed_in_the_database_pauses_the_bakeoff(
+    here: Connections, job: jobs.Job, sql: Sql, tmp_path: Path, kind: str
+) -> None:
+    command = {"name": "sim", "provider": "command", "command": ["touch", str(tmp_path / "ran")]}
+    sql("UPDATE definitions SET body = %s WHERE kind = %s", json.dumps(command), kind)
+    work(here, job)
+    [(state, reason)] = sql("SELECT state, stop_reason FROM bakeoffs")
+    assert state == "paused"
+    assert f"the stored {kind}" in reason
+    assert "was changed in the database" in reason
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_evalset_changed_in_the_database_is_refused(job: jobs.Job, db: Database, sql: Sql) -> None:
+    [(eval_set_sha,)] = sql("SELECT eval_set_sha FROM bakeoffs")
+    assert evalset_cases(db, eval_set_sha)
+    sql("UPDATE cases SET body = replace(body::text, 'case', 'Case')::json")
+    with pytest.raises(Refused, match="the stored evalset"):
+        evalset_cases(db, eval_set_sha)
 
 
 def test_a_refused_schema_leaves_no_connection_open(

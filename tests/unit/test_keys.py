@@ -14,6 +14,7 @@ from evalq.keys import (
     store_key,
     stored_names,
     variable_of,
+    without_keys,
 )
 
 SECRET = "sk-ant-0123456789"
@@ -224,3 +225,24 @@ def test_anything_else_names_no_key_and_is_not_repeated(given: str) -> None:
     with pytest.raises(InputError) as caught:
         variable_of(given)
     assert SECRET not in str(caught.value)
+
+
+SECRETS_OF_OTHERS = (
+    "EVALQ_VAR_TOKEN",
+    "EVALQ_REVIEW_TOKEN",
+    "EVALQ_FLOWER_AUTH",
+    "EVALQ_JUDGES",
+    "EVALQ_ALERTS",
+    "LC_SECRET",
+    "OPENAI_API_KEY",
+    "PGPASSWORD",
+    "AWS_SESSION_TOKEN",
+    "EVALQ_ANYTHING_NEW",
+)
+
+
+@pytest.mark.parametrize("name", SECRETS_OF_OTHERS)
+def test_the_sandbox_worker_sees_no_secret_of_the_environment(name: str) -> None:
+    kept = without_keys({name: "s3cret", "PATH": "/bin", "EVALQ_DATABASE_URL": "postgresql://h/d"})
+    assert "s3cret" not in kept.values()
+    assert set(kept) == {"PATH", "EVALQ_DATABASE_URL", "XDG_CONFIG_HOME"}

@@ -4,9 +4,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from evalq.calling.providers.reply_fields import elapsed_ms, read_tool_calls
@@ -123,10 +126,25 @@ def _make_completion(text: str, calls: tuple[ToolCall, ...], *, latency_ms: int,
     return Completion(state, text, latency_ms=latency_ms, model=model, tool_calls=calls)
 
 
+@contextmanager
+def _working_folder_on_path() -> Iterator[None]:
+    """Find the user's modules in the working folder, after all others, during one import only."""
+    folder = str(Path.cwd())
+    if folder in sys.path:
+        yield
+        return
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
 def _import_function(name: str) -> Callable[[dict[str, Any]], Any]:
     module, function = name.split(":")
     try:
-        found = getattr(import_module(module), function)
+        with _working_folder_on_path():
+            found = getattr(import_module(module), function)
     except (Exception, SystemExit) as exc:  # importing runs the user's module
         raise ProviderFault("fatal", f"cannot import {name}: {exc}; is it on PYTHONPATH?") from exc
     if not callable(found):

@@ -1,5 +1,6 @@
 """A function of the user's as a judge: its answers are kept, whatever it raises becomes a fault."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,14 @@ def test_a_function_that_cannot_be_had_is_fatal_for_the_judge(name: str, reason:
     kind: FaultKind = "fatal"
     assert caught.value.kind == kind
     assert name in caught.value.message
+
+
+def test_the_working_folder_is_on_the_path_only_while_the_function_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "only_there.py").write_text("def greet(inputs): return 'found'\n")
+    monkeypatch.chdir(tmp_path / "inner")
+    before = list(sys.path)
+    assert ask("only_there:greet").text == "found"
+    assert sys.path == before
