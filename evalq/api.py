@@ -16,7 +16,9 @@ from evalq.bakeoff.plan import Plan, own_graders
 from evalq.bakeoff.request import Request
 from evalq.definitions.task import ScorerMode
 from evalq.engines.session import open_session
+from evalq.errors import InputError, Problem
 from evalq.formats import prepare
+from evalq.money import read_usd
 from evalq.results import BakeOffResult, Progress, RunResult
 from evalq.settings import load_settings, project_root
 
@@ -72,6 +74,7 @@ def bake_off(
     seed: int = 0,
     max_cost_usd: Decimal | float | str | None = None,
     final_decision: bool = False,
+    notes: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BakeOff:
     """Run judges on a task and compare them; returns when the last answer is graded.
@@ -87,11 +90,11 @@ def bake_off(
     cwd = Path.cwd()
     settings, root = load_settings(cwd, os.environ), project_root(cwd)
     look: holdout.Purpose | None = "final-decision" if final_decision else None
-    request = Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look)
+    request = Request(task, eval_set, judges, scorer, grader_model, samples, seed, look=look, notes=notes)
     plan = prepare(request, settings, root)
     for warning in _collect_warnings(plan):
         warnings.warn(warning, stacklevel=2)
-    cap_usd = settings.max_cost_usd if max_cost_usd is None else Decimal(str(max_cost_usd))
+    cap_usd = settings.max_cost_usd if max_cost_usd is None else _read_cap(max_cost_usd)
     with open_session(settings, fleet=True) as session:
         bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
         follow_to_end(session, bakeoff_id, show=on_progress or show_nothing)
@@ -99,6 +102,13 @@ def bake_off(
         if plan.look:
             holdout.complete_files(session.db, root)
         return BakeOff(result)
+
+
+def _read_cap(given: Decimal | float | str) -> Decimal:
+    try:
+        return read_usd(given)
+    except ValueError as exc:
+        raise InputError(Problem(f"max_cost_usd: {exc}")) from None
 
 
 def _collect_warnings(plan: Plan) -> list[str]:

@@ -172,6 +172,8 @@ class BakeOffRow:
     prices_as_of: str | None = None
     stop_reason: str | None = None
     rescored_from: int | None = None
+    ended_at: datetime | None = None
+    """When it concluded, or the last job of a stopped one ended; None while it runs."""
 
 
 @dataclass(frozen=True)

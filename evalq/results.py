@@ -286,7 +286,7 @@ class Progress:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the bake-off was recorded."""
+        """Seconds since the bake-off was recorded, until its end if it has ended."""
         return (self.now - self.started_at).total_seconds()
 
 

@@ -1,4 +1,4 @@
-"""Concludes a run when its last job has ended, and the bake-off with its last run."""
+"""Writes a run's row when its last job has ended or it stops; concludes the bake-off with its last run."""
 
 import contextlib
 import dataclasses
@@ -8,6 +8,7 @@ from collections.abc import Collection
 from evalq.bakeoff import holdout
 from evalq.bakeoff.reviewed import catch_up
 from evalq.calling.failpoints import failpoint
+from evalq.records import BakeOffRow, RunRow
 from evalq.results import BakeOffResult, CiMethod
 from evalq.store import bakeoffs, jobs, outcomes
 from evalq.store.database import Connection, Database, transactional
@@ -51,14 +52,27 @@ def conclude_paused(tx: Connection, bakeoff_id: int) -> None:
         _write_bakeoff(tx, bakeoff_id)
 
 
+def record_stopped(db: Database, bakeoff_id: int | None = None) -> None:
+    """Write the rows of runs that were stopped and have no job in hand, so that what was paid is on record.
+
+    Of all bake-offs, or of one. A run that goes on writes its row again at its end.
+    """
+    for stopped_id in bakeoffs.unrecorded_runs(db, bakeoff_id):
+        _record_stopped(db, stopped_id)
+
+
+@transactional
+def _record_stopped(tx: Connection, bakeoff_id: int) -> None:
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    _write_runs(tx, bakeoff_id, bakeoffs.unrecorded_runs(tx, bakeoff_id).get(bakeoff_id, ()))
+
+
 def conclude_again(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) -> None:
     """Recompute the stored results of these runs and their bake-off after outcomes changed.
 
-    The caller holds the lock of conclusions. A run that has not concluded yet is left to its conclusion.
+    The caller holds the lock of conclusions. A run that is on its way is left to its end.
     """
-    for run in bakeoffs.runs(tx, bakeoff_id):
-        if run.id in run_ids and run.state == "concluded":
-            _write_run(tx, bakeoff_id, run.id)
+    _write_runs(tx, bakeoff_id, run_ids)
     if run_ids and bakeoffs.get(tx, bakeoff_id).state == "concluded":
         _write_bakeoff(tx, bakeoff_id)
 
@@ -84,10 +98,30 @@ def _is_last(tx: Connection, bakeoff_id: int) -> bool:
     return not bakeoffs.has_running_runs(tx, bakeoff_id) and jobs.count_leased(tx, bakeoff_id) == 0
 
 
-def _write_run(tx: Connection, bakeoff_id: int, run_id: int) -> None:
-    bakeoff, facts = bakeoffs.get(tx, bakeoff_id), evidence(tx, bakeoff_id, run_id=run_id)
-    run = next(run for run in bakeoffs.runs(tx, bakeoff_id) if run.id == run_id)
-    outcomes.write_eval_run(tx, summarise_run(bakeoff, run, facts.outcomes, facts))
+def _write_runs(tx: Connection, bakeoff_id: int, run_ids: Collection[int]) -> None:
+    """Write the rows of these runs, except of those that are on their way."""
+    bakeoff = bakeoffs.get(tx, bakeoff_id)
+    for run in bakeoffs.runs(tx, bakeoff_id):
+        state = _end_state(bakeoff, run)
+        if run.id in run_ids and state is not None:
+            _write_run(tx, bakeoff, run, state)
+
+
+def _end_state(bakeoff: BakeOffRow, run: RunRow) -> str | None:
+    """How a run ended or was stopped; None while it is on its way."""
+    if run.state == "concluded":
+        return run.state
+    if bakeoff.state not in ("running", "concluded"):
+        return bakeoff.state
+    return run.state if run.state == "paused" else None
+
+
+def _write_run(tx: Connection, bakeoff: BakeOffRow, run: RunRow, state: str) -> None:
+    facts = evidence(tx, bakeoff.id, run_id=run.id)
+    result = summarise_run(bakeoff, run, facts.outcomes, facts)
+    if state != "concluded":
+        result = dataclasses.replace(result, n_cases=len({row.case_id for row in facts.outcomes}))
+    outcomes.write_eval_run(tx, result, state=state)
 
 
 def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:

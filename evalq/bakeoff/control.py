@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evalq.bakeoff.conclude import conclude_paused
+from evalq.bakeoff.conclude import conclude_paused, record_stopped
 from evalq.bakeoff.progress import read_progress
 from evalq.definitions.catalogue import all_judges, resolve_judge
 from evalq.definitions.definition import did_you_mean
@@ -35,12 +35,20 @@ def pause(session: Session, bakeoff_id: int, *, judges: Sequence[str]) -> list[P
     db, runs = session.db, named_runs(session, bakeoff_id, judges)
     if not judges or bakeoffs.get(db, bakeoff_id).state != "running":
         is_new = not judges and bakeoffs.pause(db, bakeoff_id, _BY_HAND)
+        record_stopped(db, bakeoff_id)
         return [Paused(f"bake-off {bakeoff_id}", is_new, bakeoffs.get(db, bakeoff_id).state)]
     stopped = {run.id for run in runs if bakeoffs.pause_run(db, run.id, _BY_HAND)}
     if stopped:
         conclude_paused(db, bakeoff_id)
     now = {run.id: run.state for run in bakeoffs.runs(db, bakeoff_id)}
     return [Paused(f"judge {run.judge}", run.id in stopped, now[run.id]) for run in runs]
+
+
+def cancel(db: Database, bakeoff_id: int) -> bool:
+    """Stop a bake-off for good; False when it has ended already."""
+    is_new = bakeoffs.move(db, bakeoff_id, "cancelled", from_states=["running", "paused", "capped"])
+    record_stopped(db, bakeoff_id)
+    return is_new
 
 
 def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
@@ -50,13 +58,14 @@ def stop_spending(db: Database, bakeoff_id: int, *, show: Callable[[Progress], N
 
 
 def drain(db: Database, bakeoff_id: int, *, show: Callable[[Progress], None]) -> None:
-    """Wait until a stopped bake-off has no call in flight and no answer being graded."""
+    """Wait until a stopped bake-off has no call in flight and no answer being graded; write its rows."""
     deadline = time.monotonic() + _DRAIN_S
     quiet = 0
     while quiet < _QUIET_POLLS and time.monotonic() < deadline:
         quiet = 0 if calls.count_in_flight(db, bakeoff_id) else quiet + 1
         time.sleep(_POLL_S)
         show(read_progress(db, bakeoff_id))
+    record_stopped(db, bakeoff_id)
 
 
 def named_runs(session: Session, bakeoff_id: int, judges: Sequence[str]) -> list[RunRow]:

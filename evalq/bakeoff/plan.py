@@ -17,6 +17,7 @@ from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
 from evalq.grading.grade import grader_calls, grader_models, named_graders, stages
+from evalq.money import money
 from evalq.records import Prompt
 
 SIMULATED_GRADER = "sim-grader"
@@ -59,6 +60,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     """Parts of another tool's file that evalq cannot run."""
     n_drafts: int = 0
+    notes: str | None = None
     """Cases left out because they are drafts that no person has accepted."""
 
     def window(self, judge: JudgeConfig) -> int:
@@ -198,7 +200,7 @@ def refuse_over_cap(plan: Plan, cap_usd: Decimal) -> None:
     """Stop before the first call when the projection does not fit under the cap."""
     if plan.estimate_usd > cap_usd:
         raise CapReached(
-            f"the projected cost ${plan.estimate_usd:.2f} exceeds the cap ${cap_usd:.2f}; "
+            f"the projected cost ${money(plan.estimate_usd)} exceeds the cap ${money(cap_usd)}; "
             f"raise --max-cost-usd, or take fewer judges or cases"
         )
 

@@ -19,6 +19,7 @@ from evalq.definitions.project import definition_files, find_task, is_draft_set,
 from evalq.definitions.task import TaskConfig
 from evalq.engines.session import Session
 from evalq.errors import CapReached, InputError, Problem
+from evalq.money import money
 from evalq.results import BakeOffResult, PortfolioResult, plain
 from evalq.store import bakeoffs
 from evalq.store.database import Database
@@ -49,7 +50,8 @@ def refuse_total_over_cap(plans: Sequence[Plan], cap_usd: Decimal) -> None:
     total = sum((plan.estimate_usd for plan in plans), Decimal(0))
     if total > cap_usd:
         raise CapReached(
-            f"the projected cost of all {len(plans)} tasks ${total:.2f} exceeds the cap ${cap_usd:.2f}; "
+            f"the projected cost of all {len(plans)} tasks ${money(total)} exceeds the cap "
+            f"${money(cap_usd)}; "
             f"raise --max-cost-usd, or take fewer tasks, judges or cases"
         )
 

@@ -29,7 +29,7 @@ def read_progress(db: Database, bakeoff_id: int) -> Progress:
         eval_set=bakeoff.eval_set_name,
         state=bakeoff.state,
         started_at=bakeoff.created_at,
-        now=bakeoff.read_at,
+        now=bakeoff.ended_at or bakeoff.read_at,
         cap_usd=bakeoff.cap_usd,
         spent_usd=bakeoff.spent_usd,
         reserved_usd=bakeoff.reserved_usd,

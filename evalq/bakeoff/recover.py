@@ -2,7 +2,7 @@
 
 import logging
 
-from evalq.bakeoff.conclude import conclude, conclude_paused
+from evalq.bakeoff.conclude import conclude, conclude_paused, record_stopped
 from evalq.bakeoff.publish import pump_all
 from evalq.engines.broker import Broker
 from evalq.engines.fleet import job_queue
@@ -13,7 +13,10 @@ log = logging.getLogger(__name__)
 
 
 def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
-    """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete."""
+    """Return expired leases and lost messages to ready, publish what is ready, conclude what is complete.
+
+    Stopped runs get their rows.
+    """
     if returned := jobs.return_expired(db):
         log.info("reaped %s expired leases", returned)
     _return_messages(db, broker, lost_after_s)
@@ -22,6 +25,7 @@ def reap(db: Database, broker: Broker, *, lost_after_s: float) -> None:
         conclude(db, run_id)
     for bakeoff_id in bakeoffs.concludable_bakeoffs(db):
         conclude_paused(db, bakeoff_id)
+    record_stopped(db)
 
 
 def _return_messages(db: Database, broker: Broker, lost_after_s: float) -> None:

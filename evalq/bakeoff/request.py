@@ -44,6 +44,8 @@ class Request:
     only_first_case: bool = False
     look: holdout.Purpose | None = None
     """The reason to look at a holdout; other sets need none."""
+    notes: str | None = None
+    """What the user noted; stored with every run."""
     trigger_mode: TriggerMode | None = None
     """How to decide whether a skill is used; None chooses by the judges."""
 
@@ -100,7 +102,7 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
         check_rubric(task, loaded.evalset.cases[0])
     if not request.allow_unpriced:
         refuse_unpriced([*judges, *graders.values()])
-    return make_plan(
+    plan = make_plan(
         task,
         loaded.evalset.model_copy(update={"cases": cases}),
         judges,
@@ -108,6 +110,7 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
         seed=_seed(request),
         samples=_samples(request),
     )
+    return replace(plan, notes=request.notes)
 
 
 def _refuse_holdout(imported: LoadedTask, request: Request) -> None:

@@ -12,6 +12,7 @@ from evalq.cli.options import RunOptions
 from evalq.cli.output import note
 from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
 from evalq.errors import InputError, Problem
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.request import Request
@@ -53,6 +54,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     default=None,
     help="Look at a holdout-… set; that is recorded for good.",
 )
+@options.notes
 @options.ci
 @options.max_cost
 @options.allow_unpriced
@@ -93,7 +95,8 @@ def bake_off(
         names = read_tasks(context, task, all_tasks=all_tasks)
     named = options.split_names(judges)
     request = Request(names[0], eval_set or "", named, scorer, grader_model, samples, seed)
-    request = replace(request, allow_unpriced=run.allow_unpriced, look=look, trigger_mode=trigger_mode)
+    request = replace(request, allow_unpriced=run.allow_unpriced, notes=run.notes)
+    request = replace(request, look=look, trigger_mode=trigger_mode)
     if all_tasks or len(names) > 1:
         _refuse_other_ci(run.ci)
         return run_tasks(context, names, eval_set, request, run)
@@ -139,7 +142,7 @@ def _run(context: Context, request: "Request", run: RunOptions) -> int:
 
     plan = prepare(request, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    note(f"{describe_plan(plan)}, cap ${cap_usd:.2f}")
+    note(f"{describe_plan(plan)}, cap ${money(cap_usd)}")
     print_warnings(plan)
     refuse_over_cap(plan, cap_usd)
     if run.dry_run:

@@ -10,7 +10,8 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
-from evalq.reports.text import NOTHING, latency, money, one_line, percent, points, span
+from evalq.money import money
+from evalq.reports.text import NOTHING, latency, one_line, percent, points, span
 
 if TYPE_CHECKING:
     from evalq.bakeoff.runs import NamedRun

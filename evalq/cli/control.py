@@ -124,13 +124,12 @@ def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], r
 @pass_context
 def cancel(context: Context, bakeoff: str) -> int:
     """Stop a bake-off for good. Answers already paid for are stored and shown; `resume` takes it back."""
+    from evalq.bakeoff.control import cancel as cancel_bakeoff
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
         bakeoff_id = bakeoffs.find(session.db, bakeoff)
-        if not bakeoffs.move(
-            session.db, bakeoff_id, "cancelled", from_states=["running", "paused", "capped"]
-        ):
+        if not cancel_bakeoff(session.db, bakeoff_id):
             state = bakeoffs.get(session.db, bakeoff_id).state
             note(f"bake-off {bakeoff_id} is {state}; there is nothing to cancel")
             return 0

@@ -11,10 +11,12 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table
 from evalq.errors import InputError, Problem
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.store.calls import DayCost
 
+SIMULATED = "simulated"
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -22,7 +24,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 @click.option(
     "--since", default="30d", show_default=True, help="A date (2026-11-01) or an age (12h, 7d, 4w)."
 )
-@options.as_json("A list of {day, provider, judge, purpose, calls, cost_usd}.")
+@options.as_json("A list of {day, provider, judge, purpose, calls, cost_usd, simulated}.")
 @pass_context
 def cost(context: Context, since: str, as_json: bool) -> int:
     """Sum the journal: dollars by day, provider, judge and purpose."""
@@ -60,15 +62,30 @@ def _cost_document(day: "DayCost") -> dict[str, Any]:
         "unknown": day.unknown,
         "cost_usd": f"{day.cost_usd:f}",
         "in_flight_usd": f"{day.in_flight_usd:f}",
+        "simulated": day.provider == SIMULATED,
     }
 
 
 def _print_costs(rows: Sequence[dict[str, Any]]) -> None:
+    """Print what was paid, then apart from it what was only simulated."""
+    paid = [row for row in rows if not row["simulated"]]
+    simulated = [row for row in rows if row["simulated"]]
+    if paid or not simulated:
+        _print_cost_table(paid, "$")
+    note(f"total ${money(_total(paid), 4)}")
+    if simulated:
+        _print_cost_table(simulated, "simulated $")
+        note(f"simulated ${money(_total(simulated), 4)}: nobody pays it, and no cap of the day counts it")
+
+
+def _print_cost_table(rows: Sequence[dict[str, Any]], unit: str) -> None:
     names = ("day", "provider", "judge", "purpose", "calls", "unknown")
-    cells = [[*(str(row[name]) for name in names), f"{Decimal(row['cost_usd']):.4f}"] for row in rows]
-    print_table(("day (UTC)", "provider", "judge", "purpose", "calls", "unknown", "$"), cells)
-    total = sum((Decimal(row["cost_usd"]) for row in rows), Decimal(0))
-    note(f"total ${total:.4f}")
+    cells = [[*(str(row[name]) for name in names), money(Decimal(row["cost_usd"]), 4)] for row in rows]
+    print_table(("day (UTC)", "provider", "judge", "purpose", "calls", "unknown", unit), cells)
+
+
+def _total(rows: Sequence[dict[str, Any]]) -> Decimal:
+    return sum((Decimal(row["cost_usd"]) for row in rows), Decimal(0))
 
 
 @click.command()

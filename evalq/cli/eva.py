@@ -15,6 +15,7 @@ from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.cli.preflight import describe_plan
 from evalq.errors import InputError, Problem
+from evalq.money import money
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def evaluate(
 def _announce(parts: "Sequence[EvaBakeOff]", cap_usd: Decimal) -> None:
     for part in parts:
         judges = ", ".join(judge.name for judge in part.plan.judges)
-        note(f"{describe_plan(part.plan)}, cap ${cap_usd:.2f}, by {judges}")
+        note(f"{describe_plan(part.plan)}, cap ${money(cap_usd)}, by {judges}")
 
 
 def _run_exam(

@@ -12,6 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.money import money
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _generate(context: Context, wanted: "DraftOptions", run: RunOptions, *, yes:
 
 def _announce(drafting: "DraftPlan", plan: "Plan", cap_usd: Decimal) -> None:
     strata = len({call.stratum.name for call in drafting.calls})
-    costs = f"est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
+    costs = f"est. ${money(plan.estimate_usd)}, at most ${money(plan.worst_usd)}, cap ${money(cap_usd)}"
     note(
         f"{drafting.task.name}: {drafting.options.n} drafts in {strata} strata, {plan.n_jobs} calls to "
         f"{plan.judges[0].name}, {costs}"

@@ -12,6 +12,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest, warn
 from evalq.errors import InputError, Problem
+from evalq.money import money
 from evalq.reports.text import clean, one_line, percent, span
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def _find_names(context: Context, query: "ModelQuery", run: RunOptions) -> "Quer
     cap_usd = context.cap_usd(run.max_cost_usd)
     plan = plan_query(query, context.settings)
     note(
-        f"names: {plan.n_jobs} rows to {plan.judges[0].name}, est. ${plan.estimate_usd:.2f}, at most "
-        f"${plan.worst_usd:.2f}, cap ${cap_usd:.2f}"
+        f"names: {plan.n_jobs} rows to {plan.judges[0].name}, est. ${money(plan.estimate_usd)}, at most "
+        f"${money(plan.worst_usd)}, cap ${money(cap_usd)}"
     )
     if run.dry_run:
         return None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.inspect import CaseFilter, Filter
@@ -55,8 +57,8 @@ def _run_document(bakeoff: "ListedBakeOff") -> dict[str, Any]:
         "done": bakeoff.n_done,
         "jobs": bakeoff.n_jobs,
         "best": {key: best[key] for key in ("judge", "accuracy", "ci_low", "ci_high")} if best else None,
-        "spent_usd": f"{bakeoff.spent_usd:.4f}",
-        "cap_usd": f"{bakeoff.cap_usd:.2f}",
+        "spent_usd": money(bakeoff.spent_usd, 4),
+        "cap_usd": money(bakeoff.cap_usd),
         "started_at": bakeoff.created_at.isoformat(),
     }
 
@@ -73,7 +75,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
             row["state"],
             f"{row['done']}/{row['jobs']}",
             _format_best(row["best"]),
-            f"{float(row['spent_usd']):.2f}/{row['cap_usd']}",
+            f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
             row["started_at"][:16].replace("T", " "),
         )
         for row in rows

@@ -3,12 +3,14 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import click
+
+from evalq.money import read_usd
 
 if TYPE_CHECKING:
     from evalq.results import CiMethod
@@ -24,12 +26,9 @@ class DollarsParam(click.ParamType[Decimal]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
         """Read a finite amount that is not negative."""
         try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            self.fail(f"{value!r} is not an amount of dollars; write for instance 2.50", param, ctx)
-        if not amount.is_finite() or amount < 0:
-            self.fail(f"{value!r} must be 0 or more", param, ctx)
-        return amount
+            return read_usd(value)
+        except ValueError as exc:
+            self.fail(str(exc), param, ctx)
 
 
 max_cost = click.option(
@@ -38,6 +37,7 @@ max_cost = click.option(
 allow_unpriced = click.option(
     "--allow-unpriced", is_flag=True, help="Run judges without a known price; the cap cannot hold for them."
 )
+notes = click.option("--note", "notes", help="Why it is run; stored with every run, in eval_runs.notes.")
 detach = click.option("--detach", is_flag=True, help="Leave it to the fleet and return at once.")
 dry_run = click.option("--dry-run", is_flag=True, help="Check and price everything, call nothing.")
 ci = click.option(
@@ -93,6 +93,7 @@ class RunOptions:
     output: Path | None = None
     display: Literal["auto", "rich", "plain", "none"] | None = None
     ci: "CiMethod" = "wilson"
+    notes: str | None = None
 
 
 def collect_options(kind: Callable[..., Any], argument: str) -> Callable[[_Command], Callable[..., Any]]:

@@ -14,6 +14,7 @@ from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, write_json
 from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
 from evalq.errors import InputError, Problem
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
@@ -93,7 +94,8 @@ def _announce_all(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
     estimate = sum((plan.estimate_usd for plan in plans), Decimal(0))
     worst = sum((plan.worst_usd for plan in plans), Decimal(0))
     calls = sum(plan.n_jobs for plan in plans)
-    note(f"{len(plans)} tasks: {calls} calls, est. ${estimate:.2f}, at most ${worst:.2f}, cap ${cap_usd:.2f}")
+    costs = f"est. ${money(estimate)}, at most ${money(worst)}, cap ${money(cap_usd)}"
+    note(f"{len(plans)} tasks: {calls} calls, {costs}")
 
 
 def _start_all(
@@ -170,7 +172,7 @@ def _print_frontier(result: "PortfolioResult") -> None:
 def _report_interrupt(result: "PortfolioResult") -> int:
     done = ", ".join(f"{each.task} {each.n_done} of {each.n_jobs}" for each in result.bakeoffs)
     rest = f"; not started: {', '.join(result.not_started)}" if result.not_started else ""
-    spent = f"${result.spent_usd:.2f} spent, no more is, every answer paid for is stored"
+    spent = f"${money(result.spent_usd)} spent, no more is, every answer paid for is stored"
     note(f"jobs ended: {done}{rest}; {spent}")
     _suggest_in_turn(result.next)
     return 130

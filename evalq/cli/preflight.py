@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalq.cli.output import count, note, warn, warn_loudly
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
@@ -15,7 +16,7 @@ def describe_plan(plan: "Plan") -> str:
     grading = " plus grading" if plan.grader else ""
     return (
         f"{plan.task.name} · {plan.evalset.name} · {count(len(plan.judges), 'judge')}: {plan.n_jobs} calls"
-        f"{grading}, est. ${plan.estimate_usd:.2f}, at most ${plan.worst_usd:.2f}"
+        f"{grading}, est. ${money(plan.estimate_usd)}, at most ${money(plan.worst_usd)}"
     )
 
 

@@ -15,6 +15,7 @@ from evalq.cli.context import Context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, warn, write_json
 from evalq.engines.session import Session
+from evalq.money import money
 from evalq.reports.live import choose_view
 from evalq.results import BakeOffResult, Progress
 from evalq.store.database import Database
@@ -133,13 +134,20 @@ def _hint_when_idle(show: Callable[[Progress], None], session: Session) -> Calla
         is_idle = progress.done == 0 and progress.elapsed_s > IDLE_HINT_S and progress.state == "running"
         if is_idle and not hinted and not count_leased(session.db, progress.bakeoff_id):
             hinted = True
-            note("no worker has taken a job yet; is `evalq worker` running? try `evalq doctor`")
+            note(_explain_idleness(session))
 
     return show_and_hint
 
 
+def _explain_idleness(session: Session) -> str:
+    """Why nothing has ended yet: without workers nothing can; with some, their provider may be away."""
+    if session.broker.workers():
+        return "workers run, but no answer has come back yet; `evalq limits` and `evalq doctor` may say why"
+    return "no worker answers; is `evalq worker` running? try `evalq doctor`"
+
+
 def _report_interrupt(result: BakeOffResult, *, is_paused: bool) -> int:
-    done = f"{result.n_done} of {result.n_jobs} jobs ended, ${result.spent_usd:.2f} spent"
+    done = f"{result.n_done} of {result.n_jobs} jobs ended, ${money(result.spent_usd)} spent"
     if is_paused:
         note(f"bake-off {result.id}: {done}; no more is spent, every answer paid for is stored")
         suggest(f"evalq resume {result.id}")

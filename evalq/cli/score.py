@@ -11,6 +11,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.rescore import Forecast, Rescore
@@ -76,7 +77,7 @@ def score(
         source, runs = _find_runs(session.db, options.split_names(run_names))
         plan = plan_rescore(session, runs, source, wanted)
         expected = forecast(session.db, plan)
-        note(f"{_describe(plan, expected)}, cap ${cap_usd:.2f}")
+        note(f"{_describe(plan, expected)}, cap ${money(cap_usd)}")
         if not run.dry_run:
             bakeoff_id = start_rescore(session, plan, cap_usd=cap_usd, root=context.root)
             return watch_and_show(context, session, bakeoff_id, run, pause_on_interrupt=True)

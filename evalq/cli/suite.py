@@ -16,6 +16,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest, warn
 from evalq.cli.preflight import describe_plan
+from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.engines.session import Session
@@ -233,7 +234,7 @@ def _announce(plan: "SuitePlan", cap_usd: Decimal) -> None:
     for warning in plan.suite.warnings:
         warn(warning)
     for bakeoff in plan.bakeoffs:
-        note(f"{describe_plan(bakeoff.plan)}, cap ${cap_usd:.2f}")
+        note(f"{describe_plan(bakeoff.plan)}, cap ${money(cap_usd)}")
     for judge, one in plan.lacking:
         note(f"skipped: {one.id} of {judge} has no baseline; evalq baseline capture")
     refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], cap_usd)

@@ -11,6 +11,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.cli.preflight import describe_plan
+from evalq.money import money
 from evalq.reports.text import span
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def triggers(
     chosen = MeasureOptions(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
     measurement = prepare(skills, chosen, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    note(f"{describe_plan(measurement.plan)}, cap ${cap_usd:.2f}")
+    note(f"{describe_plan(measurement.plan)}, cap ${money(cap_usd)}")
     refuse_over_cap(measurement.plan, cap_usd)
     if run.dry_run:
         return 0

@@ -1,11 +1,12 @@
 """A judge: a model or any other system on trial, and how to reach it."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.money import read_usd
 
 Proportion = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]
@@ -15,10 +16,7 @@ def _to_decimal(value: object) -> object:
     """Dollars are exact decimals: a float from YAML is read by its shortest form."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        raise ValueError("not a number of dollars; write a number such as 2.50") from None
+    return read_usd(value)
 
 
 Dollars = Annotated[Decimal, BeforeValidator(_to_decimal), Field(ge=0)]

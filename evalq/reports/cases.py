@@ -10,6 +10,7 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
+from evalq.money import money
 from evalq.records import Verdict
 from evalq.reports.text import (
     GOOD,
@@ -20,7 +21,6 @@ from evalq.reports.text import (
     first_fitting,
     latency,
     lay_out,
-    money,
     one_line,
     total_width,
 )

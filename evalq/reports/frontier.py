@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evalq.money import money
 from evalq.reports.plain import EMPTY, tab_separated
 from evalq.reports.text import (
     GOOD,
@@ -14,7 +15,6 @@ from evalq.reports.text import (
     Column,
     first_fitting,
     lay_out,
-    money,
     percent,
     span,
     to_ascii,

@@ -6,6 +6,7 @@ from decimal import Decimal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evalq.money import money
 from evalq.reports.text import (
     GOOD,
     NOTHING,
@@ -18,7 +19,6 @@ from evalq.reports.text import (
     interval_bar,
     latency,
     lay_out,
-    money,
     progress_bar,
     span,
     total_width,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from evalq.money import money
 from evalq.reports.ranking import RankedRun, ranked_runs
-from evalq.reports.text import money
 from evalq.results import Agreement, BakeOffResult, RunResult
 
 NoteKind = Literal[

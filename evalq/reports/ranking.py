@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evalq.money import money
 from evalq.reports.text import (
     GOOD,
     NOTHING,
@@ -17,7 +18,6 @@ from evalq.reports.text import (
     interval_bar,
     latency,
     lay_out,
-    money,
     percent,
     points,
     span,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Group
@@ -61,13 +60,6 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is None or cell_len(line) <= width:
         return line
     return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
-
-
-def money(amount: Decimal, places: int = 2) -> str:
-    """Dollars with `places` decimals, or more where the amount would read 0.00."""
-    if amount and amount.adjusted() < -places:
-        places = 1 - amount.adjusted()
-    return f"{amount:.{places}f}"
 
 
 def percent(share: float | None, n: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,9 @@ _PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
 
 _ON_ITS_WAY_S = 5.0
 """A message younger than this is not published again: another process is reopening the bake-off."""
+
+_ASIDE = ("drift_check", "drift_confirm", "smoke", "grader_check", "names", "drafts")
+"""Run types that `last` and `@-N` pass over."""
 
 _STOPPED: Sequence[BakeOffState] = ("paused", "capped", "cancelled", "concluded")
 
@@ -86,6 +90,7 @@ def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
         prices_as_of=plan.prices_as_of,
         ambiguous_repeats=terms.ambiguous_repeats,
         schema_version=known_version(),
+        notes=plan.notes,
     )
     assert row is not None
     return int(row["id"])
@@ -138,13 +143,19 @@ def is_name(text: str) -> bool:
 
 
 def find(db: Database, name: str) -> int:
-    """The id meant by a number, `last` or `@-N` (the N-th newest)."""
+    """The id meant by a number, `last` or `@-N`: the N-th newest that a user started.
+
+    Scheduled checks, smoke tests and the like are passed over, so that they never take the place of `last`.
+    """
     if name.isdecimal():
         return get(db, int(name)).id
     place = _place_from_newest(name)
-    rows = db.rows("bakeoff_ids", limit=place)
-    if len(rows) < place:
+    rows = db.rows("bakeoff_ids", limit=place, aside=list(_ASIDE))
+    if not rows:
         raise InputError("there is no bake-off yet; `evalq demo` runs one without any key")
+    if len(rows) < place:
+        there_are = "there is 1 bake-off" if len(rows) == 1 else f"there are {len(rows)} bake-offs"
+        raise InputError(f"{name!r} goes too far back: {there_are}; `evalq runs` lists them")
     return int(rows[-1]["id"])
 
 
@@ -152,7 +163,7 @@ def _place_from_newest(name: str) -> int:
     if name == "last":
         return 1
     number = name.removeprefix("@-")
-    if not name.startswith("@-") or not number.isdecimal() or int(number) < 1:
+    if not name.startswith("@-") or not number.isdecimal() or not 1 <= int(number[:10]) < 10**9:
         raise InputError(f"{name!r} is not a bake-off; give a number, `last` or `@-2`")
     return int(number)
 
@@ -222,6 +233,7 @@ def reopen(tx: Connection, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
     if all(run.state == "concluded" for run in found):
         return False
     paused = [run.id for run in found if run.state == "paused"]
+    tx.run("reopen_eval_runs", run_ids=[run.id for run in found if run.state != "concluded"])
     _go_on(tx, bakeoff_id, runs=found, reopened=paused, cap_usd=cap_usd)
     return True
 
@@ -230,14 +242,14 @@ def reopen(tx: Connection, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
 def retry_errors(tx: Connection, bakeoff_id: int, *, run_ids: Sequence[int], cap_usd: Decimal | None) -> int:
     """Make the errored jobs of some runs ready again, and the bake-off running; return how many.
 
-    Under the lock of conclusions: a run has its row exactly while all its jobs have ended.
+    Under the lock of conclusions: the row of a run says concluded exactly while all its jobs have ended.
     """
     lock_conclusions(tx, bakeoff_id)
     found = runs(tx, bakeoff_id)
     errored = [row["run_id"] for row in tx.rows("supersede_errors", run_ids=list(run_ids))]
     if errored:
         reopened = sorted(set(errored))
-        tx.run("drop_eval_runs", run_ids=reopened)
+        tx.run("reopen_eval_runs", run_ids=reopened)
         _go_on(tx, bakeoff_id, runs=found, reopened=reopened, cap_usd=cap_usd)
     return len(errored)
 
@@ -288,6 +300,14 @@ def has_running_runs(tx: Connection, bakeoff_id: int) -> bool:
 def concludable_bakeoffs(db: Database) -> list[int]:
     """The bake-offs that have nothing left to run and are not concluded: their last run was paused."""
     return [row["id"] for row in db.rows("unconcluded_bakeoffs")]
+
+
+def unrecorded_runs(db: Database | Connection, bakeoff_id: int | None = None) -> dict[int, list[int]]:
+    """The runs that were stopped and have no row that says so, by bake-off; of all bake-offs, or of one."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in db.rows("unrecorded_runs", bakeoff_id=bakeoff_id):
+        found[row["bakeoff_id"]].append(row["id"])
+    return found
 
 
 def conclude(tx: Connection, bakeoff_id: int, result: dict[str, Any]) -> None:

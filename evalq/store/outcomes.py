@@ -121,7 +121,7 @@ def past_tallies(db: Database, task: str, *, limit: int) -> list[PastTally]:
     return tallies
 
 
-def write_eval_run(tx: Connection, result: RunResult) -> None:
+def write_eval_run(tx: Connection, result: RunResult, *, state: str) -> None:
     """Write a run's row of eval_runs over the one it has; its notes stay."""
     strata = {name: asdict(rate) for name, rate in result.per_stratum.items()}
     tx.run(
@@ -141,6 +141,7 @@ def write_eval_run(tx: Connection, result: RunResult) -> None:
         total_cost_usd=result.total_cost_usd,
         excluded=result.excluded,
         per_stratum=json.dumps(strata),
+        state=state,
     )
 
 

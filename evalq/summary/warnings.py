@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from evalq.records import BakeOffRow, RunRow
-from evalq.results import GradingNote, RunResult, Share
+from evalq.results import GradingNote, RunResult, Share, plain
 from evalq.stats.agreement import krippendorff_alpha
 from evalq.summary.rates import share_of
 
@@ -63,7 +63,7 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
         yield f"evalq resume {bakeoff.id}"
     if bakeoff.state == "capped":
         is_own = "bake-off" in (bakeoff.stop_reason or "bake-off")
-        raised = f" --max-cost-usd {bakeoff.cap_usd * 2:.2f}" if is_own else ""
+        raised = f" --max-cost-usd {plain(bakeoff.cap_usd * 2)}" if is_own else ""
         yield f"evalq resume {bakeoff.id}{raised}"
     if bakeoff.state == "running":
         yield f"evalq watch {bakeoff.id}"

@@ -30,7 +30,7 @@ _EARLY = """
                 SELECT count(*) AS n FROM witnessed WHERE what IN ('run concluded', 'bake-off concluded')
                 GROUP BY what, subject) w)
          + (SELECT count(*) FROM eval_runs e JOIN outcomes o ON o.run_id = e.id
-            WHERE o.finished_at > e.finished_at)
+            WHERE o.finished_at > e.finished_at AND e.state = 'concluded')
 """
 _INVENTED = """
     SELECT count(*) FROM outcomes o LEFT JOIN completions k ON k.job_id = o.job_id

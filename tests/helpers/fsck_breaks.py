@@ -106,13 +106,13 @@ BREAKS: list[tuple[str, str, str, set[str]]] = [
     ),
     (
         "daily money",
-        "UPDATE spending SET spent_usd = 1 WHERE scope = 'day'",
+        "UPDATE spending SET spent_usd = 1 WHERE scope = 'provider:simulated'",
         "spent 1 but the journal",
         set(),
     ),
     (
         "daily money",
-        "DELETE FROM spending WHERE scope = 'day'",
+        "DELETE FROM spending WHERE scope = 'provider:simulated'",
         "reserved 0 but the journal sums to 0.001",
         set(),
     ),

@@ -13,7 +13,7 @@ import redis
 from evalq.calling.metered import ConnectedJudge, Meter
 from evalq.calling.rate_limit import Gatekeeper
 from evalq.calling.spool import Spool
-from evalq.definitions.judge import SimulatedJudge
+from evalq.definitions.judge import OpenAIJudge, SimulatedJudge
 from evalq.engines.broker import Broker
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import CaseContext, Completion, Prompt, Purpose
@@ -40,11 +40,12 @@ def job(db: Database, record: Callable[..., int], job_ids: Callable[[int], list[
 
 
 @pytest.fixture
-def reserve(db: Database, job: jobs.Job, judge: Callable[..., SimulatedJudge]) -> Reserve:
-    """Sets dollars aside for a call of that job."""
+def reserve(db: Database, job: jobs.Job) -> Reserve:
+    """Sets dollars aside for a call of that job, to a provider that takes money."""
+    judge = OpenAIJudge(name="gpt", provider="openai", model="gpt")
 
     def set_aside(amount: str, purpose: Purpose = "answer", attempt: int = 1) -> int | None:
-        return calls.reserve(db, job, calls.Call(judge(), purpose, "key", attempt, usd(amount)))
+        return calls.reserve(db, job, calls.Call(judge, purpose, "key", attempt, usd(amount)))
 
     return set_aside
 
@@ -271,12 +272,12 @@ def test_a_daily_cap_holds_over_bake_offs_and_counts_what_was_spent_before_it(
 
 
 def test_a_providers_cap_is_its_own(db: Database, sql: Sql, reserve: Reserve, answer: Completion) -> None:
-    calls.set_daily_caps(db, {"provider:simulated": usd("0.50"), "provider:xai": usd("0.01")})
+    calls.set_daily_caps(db, {"provider:openai": usd("0.50"), "provider:xai": usd("0.01")})
     calls.settle(db, reserve("0.40") or 0, calls.answered(replace(answer, cost_usd=usd("0.35"))))
-    with pytest.raises(CapReached, match="provider:simulated"):
+    with pytest.raises(CapReached, match="provider:openai"):
         reserve("0.20", attempt=2)
     spent = "SELECT scope, spent_usd, reserved_usd FROM spending ORDER BY scope"
-    assert sql(spent)[0] == ("provider:simulated", usd("0.35"), usd("0"))
+    assert sql(spent)[0] == ("provider:openai", usd("0.35"), usd("0"))
     calls.set_daily_caps(db, {})
     assert reserve("0.20", attempt=3)
 

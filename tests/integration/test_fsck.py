@@ -198,8 +198,8 @@ def test_one_bake_off_is_checked_and_repaired_alone(db: Database, sql: Sql, full
         ),
         (
             "daily cap",
-            "UPDATE spending_caps SET cap_usd = 0.0001 WHERE scope = 'day'",
-            "day 2",
+            "UPDATE spending_caps SET cap_usd = 0.0001 WHERE scope LIKE 'provider:%'",
+            "provider:simulated 2",
             "the cap is 0.0001",
         ),
     ],

@@ -157,9 +157,13 @@ def test_a_wrong_address_says_how_it_begins_and_hides_the_password(root: Path) -
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
-        ("EVALQ_MAX_COST_USD", "much", "max_cost_usd: not a number of dollars; write a number such as 2.50"),
-        ("EVALQ_MAX_COST_USD", "nan", "max_cost_usd should be a finite number"),
-        ("EVALQ_MAX_COST_USD", "-1", "max_cost_usd: it should be greater than or equal to 0"),
+        (
+            "EVALQ_MAX_COST_USD",
+            "much",
+            "max_cost_usd: 'much' is not an amount of dollars; write for",
+        ),
+        ("EVALQ_MAX_COST_USD", "nan", "max_cost_usd: 'nan' is not a finite amount of dollars"),
+        ("EVALQ_MAX_COST_USD", "-1", "max_cost_usd: '-1' is out of range; give 0 to 99999999 dollars"),
         ("EVALQ_FLEET_PROCESSES", "two", "fleet.processes should be a whole number, but is text"),
         ("EVALQ_FLEET_PROCESSES", "²", "fleet.processes should be a whole number, but is text"),
         ("EVALQ_FLEET_SLOTS", "0", "fleet.slots: it should be greater than or equal to 1"),

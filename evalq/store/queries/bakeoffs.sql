@@ -4,10 +4,10 @@
 -- Record a bake-off.
 INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
                       eval_set_sha, grader_shas, seed, samples, cap_usd, git_sha, prices_as_of, ambiguous_repeats,
-                      schema_version, rescored_from)
+                      schema_version, rescored_from, notes)
 VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
         %(eval_set_sha)s, %(grader_shas)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
-        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s, %(rescored_from)s)
+        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s, %(rescored_from)s, %(notes)s)
 RETURNING id;
 
 -- add_run --
@@ -25,12 +25,14 @@ COPY jobs (run_id, bakeoff_id, case_id, sample, gate, position, priority) FROM S
 -- One bake-off.
 SELECT id, uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha, eval_set_sha, seed,
        samples, state, cap_usd, reserved_usd, spent_usd, prices_as_of, stop_reason, created_at, now() AS read_at,
-       rescored_from, result::text AS result
+       rescored_from, result::text AS result,
+       CASE WHEN state = 'concluded' THEN concluded_at WHEN state <> 'running' THEN greatest(created_at,
+           (SELECT max(o.finished_at) FROM outcomes o WHERE o.bakeoff_id = bakeoffs.id)) END AS ended_at
 FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
 -- bakeoff_ids --
--- The newest bake-offs, newest first.
-SELECT id FROM bakeoffs ORDER BY id DESC LIMIT %(limit)s;
+-- The newest bake-offs of other run types than some, newest first.
+SELECT id FROM bakeoffs WHERE run_type <> ALL(%(aside)s) ORDER BY id DESC LIMIT %(limit)s;
 
 -- bakeoff_rows --
 -- The newest bake-offs, newest first, with how many of their jobs have ended.
@@ -124,12 +126,12 @@ UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_
        stage = 'call', gate = r.gate
 FROM errored e, runs r WHERE j.id = e.job_id AND r.id = j.run_id RETURNING j.run_id;
 
--- drop_eval_runs --
--- Delete the rows and agreements of runs that go on: both are written when the last job has ended.
+-- reopen_eval_runs --
+-- Mark the rows of runs that go on, and delete their agreements: both are written again when the runs end or stop.
 WITH agreements AS (
     DELETE FROM eval_kappa WHERE eval_run_id_a = ANY(%(run_ids)s) OR eval_run_id_b = ANY(%(run_ids)s)
 )
-DELETE FROM eval_runs WHERE id = ANY(%(run_ids)s);
+UPDATE eval_runs SET state = 'running' WHERE id = ANY(%(run_ids)s);
 
 -- running_runs --
 -- How many runs of a bake-off are running; a paused one is not.
@@ -147,6 +149,15 @@ UPDATE bakeoffs SET state = 'concluded', concluded_at = clock_timestamp(), resul
 -- Runs that are not concluded although all their jobs have ended.
 SELECT r.id FROM runs r WHERE r.state <> 'concluded'
   AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state <> 'done') ORDER BY r.id;
+
+-- unrecorded_runs --
+-- Runs that were stopped, have no job in hand, and have no row in eval_runs that says so.
+SELECT b.id AS bakeoff_id, r.id
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id LEFT JOIN eval_runs e ON e.id = r.id
+WHERE (%(bakeoff_id)s::bigint IS NULL OR b.id = %(bakeoff_id)s) AND r.state <> 'concluded'
+  AND (b.state IN ('paused', 'capped', 'cancelled') OR r.state = 'paused')
+  AND e.state IS DISTINCT FROM CASE WHEN b.state IN ('running', 'concluded') THEN 'paused' ELSE b.state END
+  AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.run_id = r.id AND j.state = 'leased') ORDER BY b.id, r.id;
 
 -- unconcluded_bakeoffs --
 -- Running bake-offs without a running run: the last one was paused.

@@ -9,7 +9,7 @@ WITH cap AS (
 INSERT INTO spending (scope, day, reserved_usd, spent_usd)
 SELECT cap.scope, (now() AT TIME ZONE 'UTC')::date,
        coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0), coalesce(sum(c.cost_usd), 0)
-FROM cap LEFT JOIN call_journal c ON (cap.scope = 'day' OR cap.scope = 'provider:' || c.provider)
+FROM cap LEFT JOIN call_journal c ON cap.scope = ANY(daily_scopes(c.provider))
      AND c.reserved_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
 GROUP BY cap.scope ON CONFLICT DO NOTHING;
 

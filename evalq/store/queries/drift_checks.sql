@@ -46,7 +46,7 @@ WHERE c.run_id = %(run_id)s AND c.decided_at IS NULL AND run_is_over(coalesce(c.
 -- run_end --
 -- The states of a run and its bake-off, and why the run is excluded from ranking.
 SELECT r.state, r.pause_reason, b.state AS bakeoff_state, b.stop_reason, e.excluded
-FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id LEFT JOIN eval_runs e ON e.id = r.id WHERE r.id = %(run_id)s;
+FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id LEFT JOIN eval_runs e ON e.id = r.id AND e.state = 'concluded' WHERE r.id = %(run_id)s;
 
 -- baseline_runs --
 -- Earlier runs to compare a check with, newest first: the same judge, cases and scorer, at most half of the jobs errored.
@@ -54,7 +54,7 @@ SELECT e.id, b.task_sha FROM eval_runs e JOIN bakeoffs b ON b.id = e.bakeoff_id
 WHERE e.task_name = %(task_name)s AND e.judge_model = %(judge)s AND e.run_type IN ('drift_check', 'final-decision')
   AND e.eval_set_name = %(eval_set_name)s AND b.eval_set_sha = %(eval_set_sha)s AND e.scorer_mode = %(scorer_mode)s
   AND e.judge_for_scoring IS NOT DISTINCT FROM %(grader_model)s AND e.excluded IS NULL AND e.id < %(run_id)s
-  AND 2 * e.n_error <= e.n_pass + e.n_fail + e.n_error AND e.started_at >= %(since)s
+  AND 2 * e.n_error <= e.n_pass + e.n_fail + e.n_error AND e.started_at >= %(since)s AND e.state = 'concluded'
 ORDER BY e.id DESC LIMIT %(limit)s;
 
 -- accepted_baseline --
@@ -131,7 +131,7 @@ FROM (
 -- acceptable_run --
 -- A concluded run with its numbers.
 SELECT e.id, e.task_name, e.eval_set_name, e.judge_model AS judge, e.n_pass, e.n_fail, e.n_error, e.accuracy, e.excluded
-FROM eval_runs e WHERE e.id = %(run_id)s;
+FROM eval_runs e WHERE e.id = %(run_id)s AND e.state = 'concluded';
 
 -- add_baseline --
 -- Accept a run as the baseline of its judge and set.

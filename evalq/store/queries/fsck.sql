@@ -112,7 +112,7 @@ WITH days AS (
     FROM call_journal WHERE reserved_at >= (SELECT min(day) FROM days) - interval '1 day' GROUP BY 1, 2
 ), journal AS (
     SELECT d.scope, d.day, coalesce(sum(c.spent_usd), 0) AS spent_usd, coalesce(sum(c.reserved_usd), 0) AS reserved_usd
-    FROM days d LEFT JOIN sums c ON c.day = d.day AND d.scope IN ('day', 'provider:' || c.provider) GROUP BY d.scope, d.day
+    FROM days d LEFT JOIN sums c ON c.day = d.day AND d.scope = ANY(daily_scopes(c.provider)) GROUP BY d.scope, d.day
 )
 SELECT NULL::bigint AS bakeoff_id, 0 AS id, j.scope, j.day, kept.name, kept.usd, kept.journal_usd
 FROM journal j LEFT JOIN spending s ON s.scope = j.scope AND s.day = j.day
@@ -137,13 +137,13 @@ WHERE %(bakeoff_id)s::bigint IS NULL AND s.day = (now() AT TIME ZONE 'UTC')::dat
 -- Concluded runs without a row in eval_runs.
 SELECT r.bakeoff_id, r.id, r.judge FROM runs r
 WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND r.state = 'concluded'
-  AND NOT EXISTS (SELECT 1 FROM eval_runs e WHERE e.id = r.id) ORDER BY r.id;
+  AND NOT EXISTS (SELECT 1 FROM eval_runs e WHERE e.id = r.id AND e.state = 'concluded') ORDER BY r.id;
 
 -- early_eval_runs --
--- Runs that have a row in eval_runs, or are concluded, before their last job has ended.
+-- Runs that are concluded, or have a row in eval_runs that says so, before their last job has ended.
 SELECT r.bakeoff_id, r.id, r.judge, CASE WHEN r.state = 'concluded' THEN format('concluded with %%s jobs open', count(j.id))
        ELSE format('has its row in eval_runs while it is %%s', r.state) END AS found
-FROM runs r LEFT JOIN eval_runs e ON e.id = r.id LEFT JOIN jobs j ON j.run_id = r.id AND j.state <> 'done'
+FROM runs r LEFT JOIN eval_runs e ON e.id = r.id AND e.state = 'concluded' LEFT JOIN jobs j ON j.run_id = r.id AND j.state <> 'done'
 WHERE (%(bakeoff_id)s::bigint IS NULL OR r.bakeoff_id = %(bakeoff_id)s) AND (e.id IS NOT NULL OR r.state = 'concluded')
 GROUP BY r.id HAVING r.state <> 'concluded' OR count(j.id) > 0 ORDER BY r.id;
 
@@ -308,7 +308,7 @@ FROM (
            coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS reserved_usd
     FROM spending d JOIN spending_caps USING (scope)
     LEFT JOIN call_journal c ON (c.reserved_at AT TIME ZONE 'UTC')::date = d.day
-         AND d.scope IN ('day', 'provider:' || c.provider)
+         AND d.scope = ANY(daily_scopes(c.provider))
     GROUP BY d.scope, d.day
 ) j WHERE s.scope = j.scope AND s.day = j.day AND (s.spent_usd, s.reserved_usd) <> (j.spent_usd, j.reserved_usd);
 

@@ -57,23 +57,23 @@ FROM runs r JOIN jobs j ON j.run_id = r.id JOIN call_journal c ON c.job_id = j.i
 WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
 
 -- add_eval_run --
--- Write a run's row over the one it has, since people may have changed outcomes; its notes stay. finished_at is the
+-- Write a run's row over the one it has: it was stopped before, or people changed outcomes; its notes stay. finished_at is the
 -- clock's time, not now(): the transaction may have begun before the last outcome.
 INSERT INTO eval_runs (id, task_name, eval_set_name, judge_model, scorer_mode, judge_for_scoring, n_cases, n_pass,
                        accuracy, ci_low, ci_high, p95_latency_ms, total_cost_usd, per_stratum, run_type, git_sha,
                        started_at, finished_at, bakeoff_id, n_fail, n_error, ci_method, p50_latency_ms, excluded,
-                       n_pending, rescored_from)
+                       n_pending, rescored_from, notes, state)
 SELECT r.id, b.task_name, b.eval_set_name, r.judge, b.scorer_mode, b.grader_model, %(n_cases)s, %(n_pass)s,
        %(accuracy)s, %(ci_low)s, %(ci_high)s, %(p95_latency_ms)s, %(total_cost_usd)s, %(per_stratum)s, b.run_type,
        b.git_sha, b.created_at, clock_timestamp(), b.id, %(n_fail)s, %(n_error)s, %(ci_method)s, %(p50_latency_ms)s,
-       %(excluded)s, %(n_pending)s, r.rescored_from
+       %(excluded)s, %(n_pending)s, r.rescored_from, b.notes, %(state)s
 FROM runs r JOIN bakeoffs b ON b.id = r.bakeoff_id WHERE r.id = %(run_id)s
 ON CONFLICT (id) DO UPDATE
 SET n_cases = excluded.n_cases, n_pass = excluded.n_pass, n_fail = excluded.n_fail, n_error = excluded.n_error,
     n_pending = excluded.n_pending, accuracy = excluded.accuracy, ci_low = excluded.ci_low, ci_high = excluded.ci_high,
     ci_method = excluded.ci_method, p50_latency_ms = excluded.p50_latency_ms, p95_latency_ms = excluded.p95_latency_ms,
     total_cost_usd = excluded.total_cost_usd, per_stratum = excluded.per_stratum, excluded = excluded.excluded,
-    finished_at = excluded.finished_at;
+    finished_at = excluded.finished_at, state = excluded.state;
 
 -- add_kappa --
 -- Write the agreement of two runs over the stored one; nothing for a run without a row.
@@ -98,7 +98,7 @@ SELECT verdict, error_kind, message FROM outcomes WHERE job_id = %(job_id)s;
 -- The verdict counts of a task's latest bake-offs of several judges, case by case.
 WITH latest AS (
     SELECT b.id FROM bakeoffs b WHERE b.task_name = %(task)s AND b.state = 'concluded'
-      AND (SELECT count(*) FROM eval_runs e WHERE e.bakeoff_id = b.id AND e.excluded IS NULL) > 1
+      AND (SELECT count(*) FROM eval_runs e WHERE e.bakeoff_id = b.id AND e.excluded IS NULL AND e.state = 'concluded') > 1
     ORDER BY b.id DESC LIMIT %(limit)s
 ), tallies AS (
     SELECT o.run_id, o.case_id, count(*) AS graded, count(*) FILTER (WHERE o.verdict = 'passed') AS passed
