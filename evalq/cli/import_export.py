@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,12 +194,14 @@ def _transpile(source: Path) -> "Transpilation":
 def _transpile_as_agentv(source: Path) -> "Transpilation":
     """Transpile as agentv does, with its error messages and its exit code 1."""
     from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
+    from evalq.formats.agentv.key_check import find_misspelt
 
     document = load_as_agentv(source)
     try:
-        return transpile_as_agentv(document, source.name)
+        result = transpile_as_agentv(document, source.name)
     except InputError as exc:
         raise click.ClickException(clean(str(exc))) from None
+    return replace(result, warnings=(*result.warnings, *find_misspelt(source)))
 
 
 def _list_contents(result: "Transpilation", run_eval: bool) -> tuple[dict[str, Any], list[Problem]]:

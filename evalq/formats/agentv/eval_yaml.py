@@ -162,7 +162,7 @@ class EvalTest:
 
 @dataclass(frozen=True)
 class EvalFile:
-    """A whole EVAL.yaml; `fields` is the document as written."""
+    """A whole EVAL.yaml; `fields` is the document as written, `unknown_keys` what nothing reads."""
 
     file: str
     tests: tuple[EvalTest, ...]
@@ -183,6 +183,7 @@ class EvalFile:
     workspace: Any = None
     runs_per_query: int | None = None
     trigger_threshold: float | None = None
+    unknown_keys: tuple[Problem, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 

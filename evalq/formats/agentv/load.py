@@ -31,7 +31,8 @@ from evalq.formats.agentv.eval_yaml import (
     find_triggers,
 )
 from evalq.formats.agentv.graders import build_criteria_graders, build_graders
-from evalq.formats.agentv.read import TEST_KEYS, read_eval_yaml
+from evalq.formats.agentv.key_check import TEST_KEYS
+from evalq.formats.agentv.read import read_eval_yaml
 from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import text_of
 from evalq.formats.paths import Attachments, repository_of
@@ -217,6 +218,8 @@ def _wanted_samples(eval_file: EvalFile) -> int:
 
 
 def _warn_of_unused(eval_file: EvalFile, cases: Sequence[EvalCase], warnings: ImportWarnings) -> None:
+    for problem in eval_file.unknown_keys:
+        warnings.add(problem)
     for message, remedy in _unused_settings(eval_file):
         warnings.add(Problem(message, remedy, eval_file.file))
     for test in eval_file.tests:

@@ -1,7 +1,7 @@
 """Reads an EVAL.yaml, in any of agentv's dialects, into one shape; every problem names its file and line."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,11 @@ from evalq.definitions.files import display_path
 from evalq.definitions.located import Located
 from evalq.errors import InputError, Problem
 from evalq.formats.agentv.eval_yaml import Assertion, EvalFile, EvalTest, EvalTurn, PromptMessage
+from evalq.formats.agentv.key_check import TEST_KEYS, check_suite, check_test
 from evalq.formats.agentv.sections import read_assertions, read_execution, read_messages
 from evalq.formats.document import Node, load_document, root_node, text_of
+from evalq.formats.known_keys import KeyFindings
 
-TEST_KEYS = ("tests", "eval_cases", "evalcases", "evalCases")
 MAX_FILLED_CHARS = 64_000_000
 
 _SCHEME = "file://"
@@ -42,10 +43,14 @@ def read_eval_document(located: Located, path: Path) -> EvalFile:
     document = root_node(located)
     if not isinstance(document.value, dict | list):
         document.refuse("not an EVAL.yaml", "write a mapping with tests:")
+    keys = KeyFindings()
+    nodes = list(_find_tests(document, path))
+    _refuse_misspelt(document, nodes, keys)
     suite = _Suite(document)
     return EvalFile(
         file=located.file,
-        tests=_read_tests(suite, path),
+        tests=_read_tests(suite, nodes),
+        unknown_keys=tuple(keys.unknown),
         messages=suite.messages,
         input_files=suite.input_files,
         assertions=suite.assertions,
@@ -60,6 +65,14 @@ def read_eval_document(located: Located, path: Path) -> EvalFile:
         fields=document.value if isinstance(document.value, dict) else {},
         **{name: document.get_text(name) for name in _SUITE_TEXTS},
     )
+
+
+def _refuse_misspelt(document: Node, tests: Sequence[Node], keys: KeyFindings) -> None:
+    """Raise InputError for keys that are nearly known ones: ignoring them would change what is marked."""
+    check_suite(document, keys)
+    for test in tests:
+        check_test(test, keys)
+    keys.refuse_misspelt()
 
 
 class _Suite:
@@ -147,11 +160,11 @@ def _look_up(path: str, variables: Mapping[str, Any]) -> Any:
     return value
 
 
-def _read_tests(suite: _Suite, path: Path) -> tuple[EvalTest, ...]:
+def _read_tests(suite: _Suite, nodes: Sequence[Node]) -> tuple[EvalTest, ...]:
     """Read every test; report the problems of all of them together."""
     tests: list[EvalTest] = []
     problems: list[Problem] = []
-    for index, node in enumerate(_find_tests(suite.document, path), start=1):
+    for index, node in enumerate(nodes, start=1):
         try:
             tests.append(_read_test(node, index, suite))
         except InputError as exc:

@@ -112,9 +112,9 @@ def write_together(folder: Path, texts: Mapping[str, str], *, force: bool = Fals
     evals.json tells whether a program or a person wrote it.
     """
     targets = [folder / name for name in texts]
-    for target, text in zip(targets, texts.values(), strict=True):
-        _refuse_other_text(target, text, force=force)
     try:
+        for target, text in zip(targets, texts.values(), strict=True):
+            _refuse_other_text(target, text, force=force)
         folder.mkdir(parents=True, exist_ok=True)
         drafts = [folder / f".{name}.{os.getpid()}.draft" for name in texts]
         try:

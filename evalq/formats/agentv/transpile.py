@@ -45,7 +45,7 @@ def transpile(eval_file: EvalFile) -> Transpilation:
     for skill, found in entries.items():
         settings = (eval_file.runs_per_query, eval_file.trigger_threshold)
         documents[names[skill]] = SkillEvals(skill, tuple(found), *settings)
-    warnings: list[Problem] = []
+    warnings = list(eval_file.unknown_keys)
     for test in tests:
         warnings += test.warnings
     warnings += _warn_of_shared_ids(tests)

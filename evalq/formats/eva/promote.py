@@ -18,7 +18,15 @@ from evalq.definitions.located import load_json
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem, Refused
 from evalq.formats.eva.exam import read_exam
-from evalq.formats.eva.prompt import EVAL, META, PromotionState, PromptFolder, Status, without_nulls
+from evalq.formats.eva.prompt import (
+    EVAL,
+    META,
+    PromotionState,
+    PromptFolder,
+    Status,
+    refuse_misspelt_meta,
+    without_nulls,
+)
 
 _EDIT_REMEDY = "write each key on a line of its own, 'key: value', or change it by hand"
 _LINE = re.compile(
@@ -68,7 +76,9 @@ class PromotionReview:
 
 def review(folder: PromptFolder) -> PromotionReview:
     """Check a prompt against the gates of its next step; refuse one that is ready, the last status."""
-    state = validate(PromotionState, without_nulls(folder.load_yaml(META)))
+    located = folder.load_yaml(META)
+    refuse_misspelt_meta(located)
+    state = validate(PromotionState, without_nulls(located))
     if state.status not in STEPS:
         raise Refused(f"{folder.id} is {state.status}: cannot promote it any further")
     step = _next_step(state)

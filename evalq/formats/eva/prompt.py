@@ -14,6 +14,8 @@ from evalq.definitions.files import display_path
 from evalq.definitions.located import Located, is_storable
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
+from evalq.formats.document import root_node
+from evalq.formats.known_keys import KeyFindings, list_nodes
 from evalq.formats.paths import Place, read_inside
 
 Status = Literal["draft", "tested", "ready"]
@@ -224,8 +226,20 @@ class FullMeta(PromptMeta):
 
 
 def read_meta(located: Located) -> PromptMeta:
-    """Validate what an evaluation needs of a meta.yml."""
+    """Validate what an evaluation needs of a meta.yml; a misspelt key is an error, others are not ours."""
+    refuse_misspelt_meta(located)
     return validate(PromptMeta, without_nulls(located))
+
+
+def refuse_misspelt_meta(located: Located) -> None:
+    """Raise InputError for keys that are nearly those of a meta.yml; all others belong to other tools."""
+    meta = root_node(located)
+    keys = KeyFindings()
+    keys.check(meta, FullMeta.model_fields)
+    keys.check(meta.get("promotion"), PromotionRules.model_fields)
+    for entry in list_nodes(meta, "inputs"):
+        keys.check(entry, PromptInput.model_fields)
+    keys.refuse_misspelt()
 
 
 def without_nulls(located: Located) -> Located:

@@ -11,27 +11,18 @@ from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.graders import GraderConfig
 from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
-from evalq.errors import Problem
 from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import Node, load_document, root_node
 from evalq.formats.paths import Attachments, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.promptfoo.checks import CheckContext, build_graders
+from evalq.formats.promptfoo.key_check import check_keys
 from evalq.formats.promptfoo.read import PromptfooTest, PromptTemplate, fill, read_prompts, read_tests
 from evalq.formats.sniff import sniff
 from evalq.formats.tables import QUESTIONS
 
 _NAME = re.compile(r"promptfooconfig.*\.(?:ya?ml|json)", re.IGNORECASE)
 _OWN_KEYS = ("providers", "targets", "prompts", "defaultTest", "assertionTemplates")
-_KNOWN_KEYS = {
-    "$schema",
-    "description",
-    "prompts",
-    "tests",
-    "defaultTest",
-    "assertionTemplates",
-    "evaluateOptions",
-}
 
 
 @dataclass(frozen=True)
@@ -64,10 +55,11 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     document.mapping()
     attachments = Attachments((path.parent, repository_of(path.parent)), warnings)
     config = _Config(document, read_prompts(document, attachments), attachments, trigger_mode)
-    numbered = list(enumerate(read_tests(document, attachments), start=1))
+    tests = read_tests(document, attachments)
+    check_keys(document, [test.node for test in tests], warnings)
+    numbered = list(enumerate(tests, start=1))
     groups = build_each(lambda one: (_build_cases(*one, config), one[1].node.problem("")), numbered)
     cases, lines = with_unique_ids(groups, warnings)
-    _warn_of_unused(document, warnings)
     return LoadedTask(
         _build_task(document, path),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), document.file, lines),
@@ -143,20 +135,3 @@ def _read_samples(document: Node) -> int:
     options = document.get("evaluateOptions")
     repeat = options.get_count("repeat") if options else None
     return min(repeat or 1, MAX_SAMPLES)
-
-
-def _warn_of_unused(document: Node, warnings: ImportWarnings) -> None:
-    for key in document.value:
-        line = document.located.line_of((key,))
-        if key in ("providers", "targets"):
-            message = f"{key} are not taken over: judges are named on the command line"
-            warnings.add(Problem(message, "give --judges a,b", document.file, line))
-        elif key not in _KNOWN_KEYS:
-            warnings.add(Problem(f"{key} is not taken over", "", document.file, line))
-    for place in (document.get("defaultTest"), document.get("tests")):
-        if place is None:
-            continue
-        for node in place.items() if isinstance(place.value, list) else [place]:
-            options = node.get("options", "provider", "providers")
-            if options is not None:
-                warnings.add(options.problem(f"{options.name} of a test is not taken over"))

@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,8 +12,9 @@ from evalq.definitions.definition import split_remedy
 from evalq.definitions.files import csv_rows, display_path
 from evalq.definitions.located import Loc, Located, load_json
 from evalq.definitions.yaml_text import load_anchored_yaml
-from evalq.errors import InputError
+from evalq.errors import InputError, Problem
 from evalq.formats.document import Node, load_json_lines, root_node, text_of
+from evalq.formats.known_keys import guess_key
 from evalq.formats.paths import Attachments, Place, read_inside, resolve_inside
 
 SCHEME = "file://"
@@ -28,6 +29,7 @@ _PROMPT_SEPARATOR = "\n---\n"
 _FIELD = re.compile(r"\{\{-?\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*-?\}\}")
 _LOGIC = re.compile(r"\{%|\{#|\{\{")
 _EXPECTED_COLUMN = re.compile(r"__expected\d*")
+_COLUMNS = ("__description", "__threshold")
 _SHORT_CHECK = re.compile(r"(?P<type>[a-z-]+)(?:\((?P<threshold>[0-9.]+)\))?:\s*(?P<value>.*)", re.DOTALL)
 
 
@@ -222,7 +224,7 @@ def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
     file = display_path(resolve_inside(written, attachments.roots, place=place, max_bytes=_MAX_FILE_BYTES))
     match suffix:
         case ".csv":
-            located = _load_table(text, file)
+            located = _load_table(text, file, attachments)
         case ".jsonl":
             located = load_json_lines(text, file)
         case ".json":
@@ -233,16 +235,29 @@ def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
     yield from listed.items() if isinstance(listed.value, list) else [listed]
 
 
-def _load_table(text: str, file: str) -> Located:
+def _load_table(text: str, file: str, attachments: Attachments) -> Located:
     rows = csv_rows(text, file)
-    _, header = next(rows, (1, []))
+    first, header = next(rows, (1, []))
     names = [cell.strip() for cell in header]
+    _check_columns(names, Place(file, first), attachments)
     tests: list[dict[str, Any]] = []
     lines: dict[Loc, int] = {(): 1}
     for line, cells in rows:
         lines[(len(tests),)] = line
         tests.append(_read_table_row(dict(zip(names, cells, strict=False))))
     return Located(tests, lines, file)
+
+
+def _check_columns(names: Sequence[str], place: Place, attachments: Attachments) -> None:
+    """Refuse a misspelt column of promptfoo's own, and warn about those that are not taken over."""
+    for name in names:
+        if not name.startswith("__") or name in _COLUMNS or _EXPECTED_COLUMN.fullmatch(name):
+            continue
+        guess = guess_key(name, ("__expected", *_COLUMNS))
+        if guess:
+            raise place.error(f"unknown column {name[:60]!r}", f"write {guess}")
+        problem = Problem(f"the column {name[:60]} is not taken over", "", place.file, place.line)
+        attachments.warnings.add(problem)
 
 
 def _read_table_row(cells: Mapping[str, str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from evalq.formats.build import (
     with_unique_ids,
 )
 from evalq.formats.document import Node, load_document, root_node, text_of
+from evalq.formats.known_keys import KeyFindings
 from evalq.formats.paths import Attachments, Place, folders_above, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.skills.trigger_cases import (
@@ -67,13 +68,14 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
     del root  # files are looked for in the file's own repository, wherever we are
     document = root_node(load_document(path))
     evals = _get_evals(document)
+    keys = _check_keys(document, evals)
     context = _build_context(document, path, trigger_mode)
     warnings = context.warnings
     cases, lines = with_unique_ids(
         build_each(lambda one: (_build_cases(one, context), one.problem("")), evals), warnings
     )
     samples = document.get_count("runs_per_query") or 1
-    _warn_of_unused(document, evals, warnings)
+    _warn_of_unused(document, keys, warnings)
     return LoadedTask(
         _build_task(document, path, context.name),
         LoadedEvalSet(EvalSet(name=set_name(path), cases=cases), document.file, lines),
@@ -208,15 +210,18 @@ def _build_prompt(one: Node, query: str, context: _SkillContext) -> str:
     return "\n\n".join(part for part in (*parts, query) if part)
 
 
-def _warn_of_unused(document: Node, evals: Sequence[Node], warnings: ImportWarnings) -> None:
+def _check_keys(document: Node, evals: Sequence[Node]) -> KeyFindings:
+    """Raise InputError for misspelt keys; return the unknown ones."""
+    keys = KeyFindings()
+    keys.check(document, _FILE_KEYS)
+    for one in evals:
+        keys.check(one, _EVAL_KEYS)
+    keys.refuse_misspelt()
+    return keys
+
+
+def _warn_of_unused(document: Node, keys: KeyFindings, warnings: ImportWarnings) -> None:
     if document.get("trigger_threshold"):
         warnings.add(Problem("trigger_threshold is not taken over: every answer counts", "", document.file))
-    if isinstance(document.value, dict):
-        for key in document.value:
-            if key not in _FILE_KEYS:
-                line = document.located.line_of((key,))
-                warnings.add(Problem(f"{key} is not taken over", "", document.file, line))
-    for one in evals:
-        for key in one.value:
-            if key not in _EVAL_KEYS:
-                warnings.add(one.problem(f"{key} is not taken over"))
+    for problem in keys.unknown:
+        warnings.add(problem)

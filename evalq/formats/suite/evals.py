@@ -308,5 +308,7 @@ def _expand_grader(value: Any, library: Library) -> Any:
         return value
     shared = library.grader(own["$ref"].rpartition("#")[2].rpartition("/")[2])
     changes = {key: item for key, item in own.items() if key != "$ref"}
-    config = {**shared.get("config", {}), **changes.pop("config", {})}
-    return {**shared, **changes, "config": config}
+    config = changes.pop("config", None)
+    if not isinstance(config, dict | None):
+        raise ValueError("config of a grader is not a mapping; write it as 'key: value' pairs")
+    return {**shared, **changes, "config": {**shared.get("config", {}), **(config or {})}}

@@ -292,7 +292,10 @@ def _build_criteria_grader(
     opening: str = "",
     usual_range: tuple[int, int] = USUAL_RANGE,
 ) -> Config:
-    names = [str(one.get("name")) for one in criteria] if isinstance(criteria, list) else []
+    listed = criteria if isinstance(criteria, list) else []
+    if not all(isinstance(one, dict) for one in listed):
+        raise ValueError("a criterion is not a mapping; write {name: …, description: …}")
+    names = [str(one.get("name")) for one in listed]
     grader = {"type": "criteria", "criteria": criteria}
     if opening:
         grader["rubric"] = _escape_braces(opening)

@@ -232,7 +232,7 @@ class _SuiteReader:
         self._open.append(target)
         try:
             if shape_of(located.value) == "suite":
-                found = self._listed_evals(part_at(located, "eval_suite", "evals"), target)
+                found = self._listed_evals(_evals_of(located), target)
             else:
                 found = self._evals_in_file(located, target)
             chosen = [one for one in found if not wanted or _has_id(one[0], wanted)]
@@ -305,6 +305,15 @@ def fill_texts(value: Mapping[str, object], values: Mapping[str, str]) -> dict[s
         if key in value:
             whole[key] = value[key]
     return whole
+
+
+def _evals_of(located: Located) -> Located:
+    """The list of evals of a suite that another one refers to; its folders are not searched."""
+    body = part_at(located, "eval_suite")
+    if not isinstance(require_mapping(body, "eval_suite").get("evals"), list):
+        message = "a suite that is referred to lists no evals"
+        raise InputError(body.problem((), message, "list them under evals, or refer to their files"))
+    return part_at(body, "evals")
 
 
 def _merge_thresholds(shared: Thresholds, own: Thresholds) -> Thresholds:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from pydantic import ValidationError
+
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.located import Located
 from evalq.definitions.template import split_at_matchers
@@ -93,8 +95,18 @@ def _read_question(
         return request, base_url, request.text()
     if isinstance(given, dict) and {"type", "content"} <= given.keys():
         title = form.description or form.name
-        return None, None, prompt_of(InputForm.model_validate(given), title, context.read)
+        return None, None, prompt_of(_read_input(given), title, context.read)
     return None, None, skill_prompt(execution, given, context.read_if_there)
+
+
+def _read_input(given: dict[str, Any]) -> InputForm:
+    try:
+        return InputForm.model_validate(given)
+    except ValidationError as exc:
+        error = exc.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in ("input", *error["loc"]))
+        remedy = "write type: prompt, file or api_call, and content:"
+        raise ValueError(f"{where}: {error['msg']}; {remedy}") from None
 
 
 def _grader_types(form: RegressionForm) -> list[str]:

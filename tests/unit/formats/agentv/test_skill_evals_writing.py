@@ -9,7 +9,8 @@ from evalq.formats.agentv.skill_evals import write_together
 def test_files_are_written_and_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "out"
     write_together(folder, {"a.json": "old"})
-    assert write_together(folder, {"a.json": "é\n", "b.json": "2"}) == [folder / "a.json", folder / "b.json"]
+    texts = {"a.json": "é\n", "b.json": "2"}
+    assert write_together(folder, texts, force=True) == [folder / "a.json", folder / "b.json"]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         "a.json": "é\n".encode(),
         "b.json": b"2",
@@ -32,7 +33,7 @@ def test_a_name_too_long_leaves_no_half(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(small_disk: Path) -> None:
     (small_disk / "a.json").write_text("old")
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
-        write_together(small_disk, {"a.json": "new", "b.json": "x" * 2_000_000})
+        write_together(small_disk, {"a.json": "new", "b.json": "x" * 2_000_000}, force=True)
     assert {path.name: path.read_text() for path in small_disk.iterdir()} == {"a.json": "old"}
 
 
