@@ -79,13 +79,20 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens as the provider billed them; `raw` is its own record, unchanged."""
+    """Tokens as the provider billed them; `raw` is its own record, unchanged.
+
+    Not `is_stated`: the reply names no tokens, or numbers that cannot be true.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
     thinking_tokens: int = 0
     raw: Mapping[str, Any] = field(default_factory=dict)
+    is_stated: bool = True
+
+
+NO_USAGE = Usage(is_stated=False)
 
 
 @dataclass(frozen=True)
@@ -99,17 +106,23 @@ class RateHints:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer: its state, text and tool calls, and what it cost."""
+    """A model's answer: its state, text and tool calls, and what it cost.
+
+    `stated_usd` is a cost that a system of the user's own reports. `is_cost_assumed`: nothing states the
+    cost, so the whole reservation counts.
+    """
 
     state: CompletionState
     text: str
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     latency_ms: int = 0
     cost_usd: Decimal = Decimal(0)
     model: str | None = None
     request_id: str | None = None
     rate_hints: RateHints | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    stated_usd: Decimal | None = None
+    is_cost_assumed: bool = False
 
     @property
     def is_answer(self) -> bool:
@@ -213,13 +226,18 @@ class OutcomeRow:
 
 @dataclass(frozen=True)
 class CallTotals:
-    """The calls of one run for one purpose."""
+    """The calls of one run for one purpose.
+
+    `assumed`: calls whose cost nothing states. `above`: calls that cost more than was set aside for them.
+    """
 
     cost_usd: Decimal = Decimal(0)
     sent: int = 0
     settled: int = 0
     unknown: int = 0
     retries: int = 0
+    assumed: int = 0
+    above: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from random import Random
 from tenacity import Retrying, retry_if_exception
 
 from evalq.calling.failpoints import failpoint
-from evalq.calling.pricing import cost_usd, worst_case_usd
+from evalq.calling.pricing import stated_cost_usd, worst_case_usd
 from evalq.calling.providers import Adapter
 from evalq.calling.rate_limit import MAX_WAIT_S, Gatekeeper, Permit
 from evalq.calling.spool import Spool
@@ -83,9 +83,7 @@ class Meter:
         except ProviderFault as fault:
             self._settle_fault(permit, call_id, fault)
             raise
-        completion = replace(
-            answer, text=storable(answer.text) or "", cost_usd=cost_usd(asked.judge, answer.usage)
-        )
+        completion = _price_answer(asked.judge, answer, call)
         failpoint("after_answer", self.job.case.id)
         self.spool.settle(call_id, calls.answered(completion))
         self.gatekeeper.answered(permit, completion)
@@ -171,6 +169,17 @@ def question_key(prompt: Prompt, judge: JudgeConfig) -> str:
     turns = [f"{turn.role}: {turn.text}" for turn in prompt.turns]
     parts = (judge.gate, about.task, about.case_id, str(about.sample), prompt.system, *turns, prompt.user)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _price_answer(judge: JudgeConfig, answer: Completion, call: calls.Call) -> Completion:
+    """The answer as it is stored, with its cost: the whole reservation when nothing states it."""
+    usd = stated_cost_usd(judge, answer)
+    return replace(
+        answer,
+        text=storable(answer.text) or "",
+        cost_usd=call.usd if usd is None else usd,
+        is_cost_assumed=usd is None and call.usd > 0,
+    )
 
 
 def _number_call(prompt: Prompt, call: calls.Call) -> Prompt:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalq.calling.providers.request_bodies import ModelRequest, build_request
 from evalq.definitions.judge import JudgeConfig, ModelJudge, Price
-from evalq.records import Prompt, Usage
+from evalq.records import Completion, Prompt, Usage
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
@@ -72,6 +72,15 @@ def cost_usd(judge: JudgeConfig, usage: Usage) -> Decimal:
         return Decimal(0)
     stated = _stated_usd(judge, usage)
     return rates.dollars(_split_usage(usage)) if stated is None else stated
+
+
+def stated_cost_usd(judge: JudgeConfig, answer: Completion) -> Decimal | None:
+    """The dollars of an answer, by what the judge states: a cost, or tokens; None if it states neither."""
+    if answer.stated_usd is not None:
+        return answer.stated_usd
+    if answer.usage.is_stated or _stated_usd(judge, answer.usage) is not None:
+        return cost_usd(judge, answer.usage)
+    return None
 
 
 def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:

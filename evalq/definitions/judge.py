@@ -132,8 +132,8 @@ class GoogleJudge(ModelJudge):
 class HttpJudge(BaseJudge):
     """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
-    `headers_env` names the variables that hold header values. `answer` is a JSONPath into the reply, as is
-    `tool_calls` for systems that report the tools they used.
+    `headers_env` names the variables that hold header values. `answer` is a JSONPath into the reply, as
+    are `tool_calls`, `usage` and `cost` (dollars) for systems that report them.
 
     With `exchange` every case has its own `request` among its inputs, to a path below `url`, and the answer
     is the whole response: status, headers, body. `variables_env` names the variables that fill `{{name}}`
@@ -148,6 +148,8 @@ class HttpJudge(BaseJudge):
     body: Any = Field(default={"input": "{user}"})
     answer: str = "$.answer"
     tool_calls: str | None = Field(default=None, exclude_if=is_unset)
+    usage: str | None = Field(default=None, exclude_if=is_unset)
+    cost: str | None = Field(default=None, exclude_if=is_unset)
     exchange: bool = Field(default=False, exclude_if=is_unset)
     variables_env: dict[str, str] = Field(default={}, exclude_if=is_unset)
     deadline_s: Deadline = 60.0

@@ -122,11 +122,14 @@ def _raise_refusal(job: Job, refusal: str | None, call: Call) -> None:
 def answered(completion: Completion) -> Settlement:
     """The settlement of a call that was answered, gradable or not."""
     usage = completion.usage
+    record = dict(usage.raw)
+    if completion.is_cost_assumed:
+        record["cost_basis"] = "reservation"
     tool_calls = [{"name": call.name, "arguments": call.arguments} for call in completion.tool_calls]
     return {
         "state": "settled",
         "cost_usd": str(completion.cost_usd),
-        "usage": json.dumps(dict(usage.raw)),
+        "usage": json.dumps(record),
         "request_id": completion.request_id,
         "latency_ms": completion.latency_ms,
         "fault_kind": None,

@@ -10,7 +10,7 @@ from evalq.stats.intervals import latency_quantile, mean_ci, wilson
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased
 from evalq.summary.comparisons import agreements, comparisons, differences, ranked
 from evalq.summary.rates import Measure, Tally, tallies
-from evalq.summary.warnings import grading_notes, next_commands, warnings
+from evalq.summary.warnings import cost_warnings, grading_notes, next_commands, warnings
 
 _EVERY_K_TO = 10
 _NO_CALLS = CallTotals()
@@ -46,7 +46,7 @@ def summarise(
         runs=tuple(results),
         comparisons=tuple(comparisons(found, ranking)),
         kappa=tuple(agreements(_votes(passed, ranking), vendors)),
-        warnings=tuple(warnings(bakeoff, runs, results)),
+        warnings=(*warnings(bakeoff, runs, results), *cost_warnings(runs, evidence.calls)),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),

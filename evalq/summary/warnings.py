@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-from evalq.records import BakeOffRow, RunRow
+from evalq.records import BakeOffRow, CallTotals, RunRow
 from evalq.results import GradingNote, RunResult, Share, plain
 from evalq.stats.agreement import krippendorff_alpha
 from evalq.summary.rates import share_of
@@ -34,6 +34,20 @@ def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunR
         yield "graded by sim-grader, a simulation: its verdicts say nothing about real answers"
     if any(run.provider == "simulated" for run in runs):
         yield "simulated judges: the dollars are simulated too, nothing was billed"
+
+
+def cost_warnings(runs: Sequence[RunRow], calls: Mapping[tuple[int, str], CallTotals]) -> Iterator[str]:
+    """Which dollars are not what a provider stated, or are more than was set aside."""
+    for run in runs:
+        totals = [total for (run_id, _), total in calls.items() if run_id == run.id]
+        assumed = sum(total.assumed for total in totals)
+        above = sum(total.above for total in totals)
+        if assumed:
+            of_all = f"{assumed} of {sum(total.sent for total in totals)} calls"
+            yield f"{run.judge}: {of_all} state no usage or cost; their worst case counts as their cost"
+        if above:
+            calls_cost = "1 call cost" if above == 1 else f"{above} calls cost"
+            yield f"{run.judge}: {calls_cost} more than the worst case; check the judge's price and limits"
 
 
 def _run_warnings(result: RunResult) -> Iterator[str]:

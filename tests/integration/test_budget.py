@@ -17,7 +17,7 @@ from evalq.definitions.judge import OpenAIJudge, SimulatedJudge
 from evalq.engines.broker import Broker
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import CaseContext, Completion, Prompt, Purpose
-from evalq.store import bakeoffs, calls, jobs
+from evalq.store import bakeoffs, calls, jobs, outcomes
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]
@@ -219,6 +219,42 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
     ]
     assert sql("SELECT array_agg(attempt ORDER BY id) FROM call_journal") == [([1, 2, 3],)]
     assert (said.cost_usd, sql(BUDGET)) == (usd("0.000034"), [(usd("0"), reserved + usd("0.000034"))])
+
+
+def test_an_answer_that_states_no_usage_costs_its_reservation_and_is_counted(
+    tmp_path: Path,
+    db: Database,
+    broker: Broker,
+    sql: Sql,
+    job: jobs.Job,
+    judge: Callable[..., SimulatedJudge],
+) -> None:
+    caller = ConnectedJudge(judge(), Failing(then=Completion("answered", "because")))
+    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
+        caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
+    )
+    reserved = usd("0.000084")
+    assert said.is_cost_assumed
+    assert sql(JOURNAL) == [("settled", reserved, reserved, None)]
+    assert sql(BUDGET) == [(usd("0"), reserved)]
+    [total] = outcomes.evidence(db, job.bakeoff_id).calls.values()
+    assert (total.assumed, total.above) == (1, 0)
+
+
+def test_an_answer_that_costs_more_than_its_reservation_is_charged_as_stated_and_counted(
+    tmp_path: Path,
+    db: Database,
+    broker: Broker,
+    job: jobs.Job,
+    judge: Callable[..., SimulatedJudge],
+) -> None:
+    dear = Completion("answered", "because", stated_usd=usd("0.5"))
+    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
+        ConnectedJudge(judge(), Failing(then=dear)), Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
+    )
+    assert said.cost_usd == usd("0.5")
+    [total] = outcomes.evidence(db, job.bakeoff_id).calls.values()
+    assert (total.cost_usd, total.assumed, total.above) == (usd("0.5"), 0, 1)
 
 
 def test_a_worker_that_stops_does_not_wait_for_room_under_the_cap(

@@ -22,6 +22,7 @@ from evalq.calling.providers.reply_fields import (
     read_tool_calls,
     state_of,
     state_with_tools,
+    states_tokens,
     storable_usage,
     text_or_json,
 )
@@ -114,4 +115,5 @@ def _read_usage(usage: dict[str, Any]) -> Usage:
         cached_input_tokens=cached,
         thinking_tokens=read_tokens(usage, "output_tokens_details", "thinking_tokens"),
         raw=usage,
+        is_stated=states_tokens(usage, "input_tokens", "output_tokens"),
     )

@@ -14,6 +14,8 @@ from evalq.calling.providers.reply_fields import (
     elapsed_ms,
     read_json,
     read_key,
+    read_own_cost,
+    read_own_usage,
     read_tool_calls,
     read_variable,
     state_with_tools,
@@ -62,6 +64,8 @@ class HttpAdapter:
         self._path = _parse_path(judge, judge.answer)
         self._parent = _parse_path(judge, _MANY.split(judge.answer)[0] or "$")
         self._tools = _parse_path(judge, judge.tool_calls) if judge.tool_calls else None
+        self._usage = _parse_path(judge, judge.usage) if judge.usage else None
+        self._cost = _parse_path(judge, judge.cost) if judge.cost else None
         _check_templates(judge, judge.body)
 
     def complete(self, prompt: Prompt) -> Completion:
@@ -82,6 +86,8 @@ class HttpAdapter:
             return Completion(
                 state_with_tools(state, calls),
                 text,
+                read_own_usage(_find_first(self._usage, response)),
+                stated_usd=read_own_cost(_find_first(self._cost, response)),
                 latency_ms=latency_ms,
                 model=self._judge.model,
                 request_id=call.request_id,
@@ -117,6 +123,14 @@ class HttpAdapter:
             return "empty", ""
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return ("answered", text) if text.strip() else ("empty", "")
+
+
+def _find_first(path: "JSONPath | None", response: httpx2.Response) -> object:
+    """The first value at a path of the reply; None without a path or a value."""
+    if path is None:
+        return None
+    found = path.find(read_json(response.content))
+    return found[0].value if found else None
 
 
 def _read_headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:

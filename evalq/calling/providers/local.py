@@ -8,22 +8,30 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from evalq.calling.providers.reply_fields import elapsed_ms, read_tool_calls
+from evalq.calling.providers.reply_fields import (
+    elapsed_ms,
+    read_own_cost,
+    read_own_usage,
+    read_tool_calls,
+)
 from evalq.definitions.judge import CommandJudge, PythonJudge
 from evalq.errors import ProviderFault
-from evalq.records import Completion, CompletionState, Prompt, ToolCall
+from evalq.records import Completion, CompletionState, Prompt
 
 _MAX_OUTPUT_BYTES = 5_000_000
+_MAX_ERROR_CHARS = 200
+_PARTS = frozenset({"answer", "tool_calls", "usage", "cost_usd", "error"})
 
 
 class CommandAdapter:
     """Starts the program once per call, with one JSON object on its standard input and one on its output.
 
-    It answers `{"answer": "…"}`, with `tool_calls` if it made any.
+    It answers `{"answer": "…"}`, with any of `tool_calls`, `usage`, `cost_usd` and `error`.
     """
 
     def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
@@ -81,10 +89,11 @@ def _read_output(output: bytes, *, latency_ms: int, model: str) -> Completion:
     text = output.decode("utf-8", "replace")
     try:
         reply = json.loads(text)
-        answer, calls = reply["answer"], read_tool_calls(reply.get("tool_calls"))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, RecursionError):
         return Completion("malformed", text, latency_ms=latency_ms, model=model)
-    return _make_completion(_text_or_json(answer), calls, latency_ms=latency_ms, model=model)
+    if not isinstance(reply, dict) or not reply.keys() & {"answer", "error"}:
+        return Completion("malformed", text, latency_ms=latency_ms, model=model)
+    return _read_reply(reply, latency_ms=latency_ms, model=model)
 
 
 class PythonAdapter:
@@ -98,21 +107,25 @@ class PythonAdapter:
     def complete(self, prompt: Prompt) -> Completion:
         """The function's return value: text as it is, anything else as JSON, None as no answer.
 
-        A dict of exactly `answer` and `tool_calls` is split into both.
+        A dataclass or dict of `answer` and any of `tool_calls`, `usage`, `cost_usd` and `error` is a reply
+        in parts.
         """
         started = time.perf_counter()
         try:
-            value, calls = _split_answer(self._function(dict(prompt.about.inputs)))
-            text = _text_or_json(value)
+            reply = _split_reply(self._function(dict(prompt.about.inputs)))
+            reply["answer"] = _text_or_json(reply["answer"])
         except (Exception, SystemExit) as exc:  # a function that calls exit() must not end a worker
             raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
-        return _make_completion(text, calls, latency_ms=elapsed_ms(started), model=self._name)
+        return _read_reply(reply, latency_ms=elapsed_ms(started), model=self._name)
 
 
-def _split_answer(value: Any) -> tuple[Any, tuple[ToolCall, ...]]:
-    if isinstance(value, dict) and set(value) == {"answer", "tool_calls"}:
-        return value["answer"], read_tool_calls(value["tool_calls"])
-    return value, ()
+def _split_reply(value: Any) -> dict[str, Any]:
+    """The parts of a reply; a dict of `answer` alone is an answer in JSON, as it was written."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict) and "answer" in value and len(value) > 1 and value.keys() <= _PARTS:
+        return dict(value)
+    return {"answer": value}
 
 
 def _text_or_json(value: Any) -> str:
@@ -121,9 +134,16 @@ def _text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _make_completion(text: str, calls: tuple[ToolCall, ...], *, latency_ms: int, model: str) -> Completion:
+def _read_reply(reply: Mapping[str, Any], *, latency_ms: int, model: str) -> Completion:
+    """The completion in a reply's parts; an error that cost nothing is a permanent fault."""
+    usage, usd = read_own_usage(reply.get("usage")), read_own_cost(reply.get("cost_usd"))
+    text, calls = _text_or_json(reply.get("answer")), read_tool_calls(reply.get("tool_calls"))
     state: CompletionState = "answered" if text.strip() or calls else "empty"
-    return Completion(state, text, latency_ms=latency_ms, model=model, tool_calls=calls)
+    if error := reply.get("error"):
+        if not usd and not usage.is_stated:
+            raise ProviderFault("permanent", f"{model} reports an error: {str(error)[:_MAX_ERROR_CHARS]}")
+        state, text, calls = "malformed", _text_or_json(error), ()
+    return Completion(state, text, usage, latency_ms, model=model, tool_calls=calls, stated_usd=usd)
 
 
 @contextmanager

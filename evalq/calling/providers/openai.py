@@ -21,6 +21,7 @@ from evalq.calling.providers.reply_fields import (
     read_tool_calls,
     state_of,
     state_with_tools,
+    states_tokens,
     storable_usage,
     text_or_json,
 )
@@ -122,4 +123,5 @@ def _read_usage(usage: dict[str, Any], *, is_additive: bool) -> Usage:
         cached_input_tokens=read_tokens(usage, "prompt_tokens_details", "cached_tokens"),
         thinking_tokens=thinking,
         raw=usage,
+        is_stated=states_tokens(usage, "prompt_tokens", "completion_tokens"),
     )

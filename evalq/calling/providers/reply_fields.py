@@ -3,15 +3,19 @@
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from evalq.definitions.judge import BaseJudge
 from evalq.errors import ProviderFault
-from evalq.records import CompletionState, RateHints, ToolCall
+from evalq.records import NO_USAGE, CompletionState, RateHints, ToolCall, Usage
 
 States = Mapping[str, CompletionState]
 
-_MAX_TOKENS = 2**31 - 1
+# More than any model reads or writes in one call: a greater number is not a count of tokens.
+_MAX_TOKENS = 100_000_000
+_MAX_USD = Decimal(1_000_000)
 _MAX_NAME_CHARS = 200
 _MAX_CALLS = 1000
 _ARGUMENTS = ("arguments", "args", "input")
@@ -112,6 +116,42 @@ def read_tokens(usage: Mapping[str, Any], *path: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return min(max(value, 0), _MAX_TOKENS)
+
+
+def states_tokens(usage: Mapping[str, Any], *required: str) -> bool:
+    """Whether a usage object can be believed: the required counts are there, and no count is absurd."""
+    if not all(_is_count(usage.get(name)) for name in required):
+        return False
+    counts = [
+        value
+        for name, value in usage.items()
+        if "token" in name.lower() and "detail" not in name.lower() and value is not None
+    ]
+    return all(_is_count(value) for value in counts)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS
+
+
+def read_own_usage(value: object) -> Usage:
+    """The usage that a system of the user's own reports, in the words of OpenAI or of Anthropic."""
+    usage = storable_usage(value)
+    for names in (("input_tokens", "output_tokens"), ("prompt_tokens", "completion_tokens")):
+        if states_tokens(usage, *names):
+            return Usage(usage[names[0]], usage[names[1]], raw=usage)
+    return replace(NO_USAGE, raw=usage)
+
+
+def read_own_cost(value: object) -> Decimal | None:
+    """The dollars that a system of the user's own reports; None if they cannot be true."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        usd = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return usd if usd.is_finite() and 0 <= usd <= _MAX_USD else None
 
 
 def read_rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:

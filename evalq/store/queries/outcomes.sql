@@ -29,7 +29,9 @@ GROUP BY g.grader ORDER BY g.grader;
 SELECT j.run_id, c.purpose, coalesce(sum(c.cost_usd), 0) AS cost_usd, count(*) AS sent,
        count(*) FILTER (WHERE c.state = 'settled') AS settled,
        count(*) FILTER (WHERE c.state = 'unknown') AS unknown,
-       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries
+       count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries,
+       count(*) FILTER (WHERE c.usage ->> 'cost_basis' = 'reservation') AS assumed,
+       count(*) FILTER (WHERE c.state = 'settled' AND c.cost_usd > c.reserved_usd) AS above
 FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.bakeoff_id = %(bakeoff_id)s GROUP BY j.run_id, c.purpose;
 

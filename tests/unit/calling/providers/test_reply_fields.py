@@ -165,7 +165,7 @@ def test_counts_are_counts() -> None:
     assert read_tokens({"a": {"b": 3}}, "a", "b") == 3
     assert read_tokens({"a": 3}, "a", "b") == 0
     assert read_tokens({"a": True}, "a") == 0
-    assert read_tokens({"a": 10**30}, "a") == 2**31 - 1
+    assert read_tokens({"a": 10**30}, "a") == 100_000_000
 
 
 def test_limits_are_read_where_headers_name_them() -> None:
