@@ -102,8 +102,8 @@ def walk_of_a_job() -> Walk:
             "EVALQ_HOUSE_KEY": "sk-not-a-key",
         }
         evalq("schema", "apply")
+        worker = threading.Thread(target=_work_off, args=[engines.database_url], daemon=True)
         with walk.recorded():
-            worker = threading.Thread(target=_work_off, args=[engines.database_url], daemon=True)
             worker.start()
             table = evalq("bake-off", "--task", "capitals", "--eval-set", "one", "--judges", "model")
             worker.join()
