@@ -12,6 +12,7 @@ from evalq.definitions.located import Loc, Located, Tree, check_size, is_storabl
 from evalq.errors import InputError, Problem
 
 MAX_EXPANDED = 100_000
+MAX_EXPANDED_BYTES = 64_000_000
 MERGE_KEY = "<<"
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is not in every build of PyYAML
@@ -170,6 +171,7 @@ class _Expansion:
         self._whole: dict[str, list[yaml.Event]] = {}
         self._open: list[_Recording] = []
         self._expanded = 0
+        self._expanded_bytes = 0
         self._line = 0  # of the part being read, not of those it repeats
 
     def take(self, event: yaml.Event) -> None:
@@ -203,11 +205,19 @@ class _Expansion:
             remedy = f"write '&{alias.anchor}' before the value it means, or put the text in quotes"
             self.tree.refuse(f"alias '*{alias.anchor}' names no anchor", remedy, self._line)
         for event in self._whole[alias.anchor]:
-            self._expanded += 1
-            if self._expanded > MAX_EXPANDED:
-                message = f"aliases that expand to more than {MAX_EXPANDED:,} values"
-                self.tree.refuse(message, "write the values out, or use fewer aliases", self._line)
+            self._count(event)
             self._place(event)
+
+    def _count(self, event: yaml.Event) -> None:
+        """Refuse a document whose aliases repeat too many values, or too much text."""
+        self._expanded += 1
+        self._expanded_bytes += len(getattr(event, "value", "").encode())
+        remedy = "write the values out, or use fewer aliases"
+        if self._expanded > MAX_EXPANDED:
+            self.tree.refuse(f"aliases that expand to more than {MAX_EXPANDED:,} values", remedy, self._line)
+        if self._expanded_bytes > MAX_EXPANDED_BYTES:
+            message = f"aliases that expand to more than {MAX_EXPANDED_BYTES:,} bytes"
+            self.tree.refuse(message, remedy, self._line)
 
 
 def _as_written(text: str) -> str:

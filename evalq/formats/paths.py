@@ -31,12 +31,18 @@ class Place:
 
 
 def resolve_inside(
-    written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
+    written: str,
+    roots: Sequence[Path],
+    *,
+    place: Place | None = None,
+    max_bytes: int = MAX_BYTES,
+    hidden: bool = False,
 ) -> Path:
     """Return the file that a written path names: the first that exists, tried from each root in turn.
 
     Links are followed, but must lead to a regular file inside one of the roots, and not too large a one.
-    Absolute paths are always refused.
+    Absolute paths are always refused, and so is anything hidden below a root, such as .git or .env, unless
+    `hidden`: it may hold secrets.
     """
     at = place or Place()
     _refuse_invalid(written, at)
@@ -47,6 +53,8 @@ def resolve_inside(
             continue
         if not any(found.is_relative_to(one) for one in insides):
             raise at.error(f"{_quote(written)} leads out of its folder", _REMEDY)
+        if not hidden:
+            _refuse_hidden(found, insides, written, at)
         state = found.stat(follow_symlinks=False)
         _refuse_irregular(state.st_mode, written, at)
         _refuse_large(state.st_size, max_bytes, written, at)
@@ -59,19 +67,29 @@ def resolve_inside(
 
 
 def read_inside(
-    written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
+    written: str,
+    roots: Sequence[Path],
+    *,
+    place: Place | None = None,
+    max_bytes: int = MAX_BYTES,
+    hidden: bool = False,
 ) -> str:
     """Read the UTF-8 text of the file that a written path names, even if links change while it is read."""
-    path, content = read_bytes_inside(written, roots, place=place, max_bytes=max_bytes)
+    path, content = read_bytes_inside(written, roots, place=place, max_bytes=max_bytes, hidden=hidden)
     return _decode(content, path)
 
 
 def read_bytes_inside(
-    written: str, roots: Sequence[Path], *, place: Place | None = None, max_bytes: int = MAX_BYTES
+    written: str,
+    roots: Sequence[Path],
+    *,
+    place: Place | None = None,
+    max_bytes: int = MAX_BYTES,
+    hidden: bool = False,
 ) -> tuple[Path, bytes]:
     """Return the file that a written path names, and its content, text or not."""
     at = place or Place()
-    path = resolve_inside(written, roots, place=at, max_bytes=max_bytes)
+    path = resolve_inside(written, roots, place=at, max_bytes=max_bytes, hidden=hidden)
     root = next(root.resolve() for root in roots if path.is_relative_to(root.resolve()))
     with _open_without_links(root, path.relative_to(root), written, at) as handle:
         _refuse_irregular(os.fstat(handle).st_mode, written, at)
@@ -100,6 +118,15 @@ def _resolve_existing(path: Path, written: str, at: Place) -> Path | None:
 
 def _stays_inside(root: Path, written: str) -> bool:
     return Path(os.path.normpath(root / written)).is_relative_to(root)
+
+
+def _refuse_hidden(found: Path, insides: Sequence[Path], written: str, at: Place) -> None:
+    """Refuse a file that is hidden below every root it is in."""
+    for inside in insides:
+        parts = found.relative_to(inside).parts if found.is_relative_to(inside) else (".",)
+        if not any(part.startswith(".") for part in parts):
+            return
+    raise at.error(f"{_quote(written)} is hidden, and may hold secrets", "copy what is needed elsewhere")
 
 
 def _refuse_irregular(mode: int, written: str, at: Place) -> None:

@@ -304,7 +304,8 @@ EXCERPT = 2000
 """Characters of an answer, an input or an expectation shown at most."""
 
 _HEAD = (*COLUMNS, *FOR_PEOPLE)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
+"""Half-width and full-width signs: spreadsheets take both for the beginning of a formula."""
 
 
 @dataclass(frozen=True)

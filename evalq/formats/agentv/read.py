@@ -234,6 +234,8 @@ def _check_file(node: Node, found: Path, folder: Path) -> None:
     if not found.resolve().is_relative_to(folder.resolve()):
         remedy = "name a file in or under that folder"
         node.refuse(f"{str(node.value)!r} is outside the folder of the file", remedy)
+    if any(part.startswith(".") for part in found.resolve().relative_to(folder.resolve()).parts):
+        node.refuse(f"{str(node.value)!r} is hidden, and may hold secrets", "name a file of tests")
     if not found.is_file():
         node.refuse(f"no such file: {display_path(found)}", "name a file of tests: YAML, JSON or JSONL")
 

@@ -214,7 +214,7 @@ def _find_tests(tests: Node, attachments: Attachments) -> Iterator[Node]:
 
 
 def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
-    """Yield the tests in a file, which must be inside the folder or repository."""
+    """Yield the tests in a file, which must be inside the folder of the configuration."""
     written = node.text().removeprefix(SCHEME)
     suffix = Path(written).suffix.lower()
     if suffix not in _TEST_SUFFIXES:

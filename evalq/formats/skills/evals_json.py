@@ -23,7 +23,7 @@ from evalq.formats.build import (
 )
 from evalq.formats.document import Node, load_document, root_node, text_of
 from evalq.formats.known_keys import KeyFindings
-from evalq.formats.paths import Attachments, Place, folders_above, repository_of
+from evalq.formats.paths import Attachments, Place, folders_above
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.skills.trigger_cases import (
     ANSWER,
@@ -65,7 +65,7 @@ def recognises(path: Path) -> bool:
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """Load the evals of the file for a bake-off; raise InputError with the problems of all of them."""
-    del root  # files are looked for in the file's own repository, wherever we are
+    del root  # files are looked for in the file's own folder, wherever we are
     document = root_node(load_document(path))
     evals = _get_evals(document)
     keys = _check_keys(document, evals)
@@ -95,9 +95,9 @@ def _get_evals(document: Node) -> list[Node]:
 def _build_context(document: Node, path: Path, mode: TriggerMode) -> _SkillContext:
     warnings = ImportWarnings()
     folder = path.parent
-    roots = [folder, repository_of(folder)]
-    if folder.name == "evals":
-        roots.insert(1, folder.parent)
+    roots = [folder]
+    if folder.name == "evals" and (folder.parent / SKILL_FILE).is_file():
+        roots.append(folder.parent)
     named = document.get("skill_name")
     name = named.text().strip() if named else _find_enclosing_skill(folder)
     descriptions: dict[str, str] = {}

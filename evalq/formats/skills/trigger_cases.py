@@ -162,7 +162,7 @@ def _read_front_matter(path: Path, root: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        lines = read_inside(str(path.relative_to(root)), (root,)).splitlines()
+        lines = read_inside(str(path.relative_to(root)), (root,), hidden=True).splitlines()
     except InputError:
         return ""
     if not lines or lines[0].strip() != _FENCE:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalq.definitions.yaml_text import MAX_EXPANDED, load_anchored_yaml, load_yaml
+from evalq.definitions.yaml_text import MAX_EXPANDED, MAX_EXPANDED_BYTES, load_anchored_yaml, load_yaml
 from evalq.errors import InputError, Problem
 
 
@@ -86,6 +86,13 @@ def test_a_bomb_of_aliases_is_refused_with_its_line() -> None:
     problem = problem_in("\n".join(["a0: &a0 [x, x, x, x, x, x, x, x, x, x]", *levels]))
     assert problem.message == f"aliases that expand to more than {MAX_EXPANDED:,} values"
     assert problem.line == 5
+
+
+def test_few_aliases_of_a_long_text_are_refused_too() -> None:
+    aliases = "".join("- *a\n" for _ in range(70))
+    problem = problem_in(f"- &a {'x' * 1_000_000}\n{aliases}")
+    assert problem.message == f"aliases that expand to more than {MAX_EXPANDED_BYTES:,} bytes"
+    assert problem.line == 66
 
 
 def test_an_anchor_that_holds_itself_is_refused() -> None:

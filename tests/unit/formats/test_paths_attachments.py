@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
+from evalq.formats import FORMATS, Format
 from evalq.formats.paths import Attachments, Place, repository_of
 from evalq.formats.problems import ImportWarnings
 
@@ -31,6 +32,41 @@ def attachments(repository: Path) -> Attachments:
 def test_a_file_stands_under_a_heading_with_its_path(repository: Path) -> None:
     block = attachments(repository).block("sales.csv", HERE)
     assert block == "--- file: sales.csv ---\nmonth,revenue\n--- end of file ---"
+
+
+@pytest.mark.parametrize("written", [".git/config", ".env", "sub/.ssh/id", "link"])
+def test_what_is_hidden_is_refused(repository: Path, written: str) -> None:
+    folder = repository / "evals"
+    for name in (".git/config", ".env", "sub/.ssh/id"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("secret", "utf-8")
+    (folder / "link").symlink_to(".env")
+    with pytest.raises(InputError, match=r"EVAL\.yaml:7: .* is hidden, and may hold secrets"):
+        attachments(repository).text(written, HERE)
+
+
+CONFIGURATIONS = {
+    "EVAL.yaml": "tests: [{id: a, input: Hi, input_files: [PATH], criteria: Good}]",
+    "promptfoo": "prompts: ['file://PATH']\ntests: [{assert: [{type: is-json}]}]",
+    "evals.json": "evals: [{prompt: Hi, files: [PATH], assertions: [Good]}]",
+    "suite": "[{id: a, input: {type: file, content: PATH}, expected: x}]",
+}
+ATTACHING = [one for one in FORMATS if one.name not in ("rows", "eva")]
+
+
+@pytest.mark.parametrize("written", ["../skill.md", "../.git/config", "skill.md", ".git/config"])
+@pytest.mark.parametrize("importer", ATTACHING, ids=lambda one: one.name)
+def test_nothing_of_the_repository_around_a_file_is_attached(
+    repository: Path, importer: Format, written: str
+) -> None:
+    (repository / ".git" / "config").write_text("Use it.", "utf-8")
+    path = repository / "evals" / "file.yaml"
+    path.write_text(CONFIGURATIONS[importer.name].replace("PATH", written), "utf-8")
+    try:
+        found = str(importer.load(path, repository))
+    except InputError as exc:
+        found = str(exc)
+    assert "Use it." not in found
 
 
 @pytest.mark.parametrize("written", ["../skill.md", "skill.md", "../evals/../skill.md"])

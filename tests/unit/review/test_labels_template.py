@@ -49,7 +49,10 @@ def test_a_long_answer_is_cut() -> None:
     assert answer.endswith("x…")
 
 
-@pytest.mark.parametrize("answer", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+@pytest.mark.parametrize(
+    "answer",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20SUM(A1)"],
+)
 def test_a_spreadsheet_finds_nothing_to_run(answer: str) -> None:
     assert cells(Shown({}, None, answer))["answer"] == f"'{answer}"
 

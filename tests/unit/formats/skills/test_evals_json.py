@@ -46,6 +46,7 @@ def test_without_assertions_the_answer_is_compared_with_the_expected_one(tmp_pat
 
 def test_files_are_read_from_the_skill(tmp_path: Path) -> None:
     (tmp_path / "evals").mkdir()
+    (tmp_path / "SKILL.md").touch()
     (tmp_path / "evals" / "a.csv").write_text("1", "utf-8")
     found = imported(
         tmp_path / "evals", of({"prompt": "p", "assertions": ["a b"], "files": ["evals/a.csv", "no.csv"]})
