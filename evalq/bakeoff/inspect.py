@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from evalq.bakeoff.holdout import refuse_cases
 from evalq.errors import InputError, Problem
 from evalq.records import Grade
 from evalq.reports.cases import AnswerView, CaseView, GradeLine
@@ -31,6 +32,7 @@ class CaseFilter:
 
 def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tuple[list[CaseView], int]:
     """The cases asked for, at most `limit`, and how many there are."""
+    refuse_cases(db, result.id)
     every = stored.cases_with_verdicts(db, result.id)
     rows = [case for case in every if _is_wanted(case, result, question)]
     if question.case_id and not rows:

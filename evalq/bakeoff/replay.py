@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalq.bakeoff.follow import run_to_end
+from evalq.bakeoff.holdout import refuse_cases
 from evalq.bakeoff.plan import make_plan
 from evalq.bakeoff.rescore import UNASKED, CacheOnlyContext
 from evalq.calling.metered import question_key
@@ -83,6 +84,7 @@ class Replay:
 
 def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, sample: int = 1) -> Replay:
     """Render the prompt and grade the stored answer again from the snapshots, without any call."""
+    refuse_cases(db, bakeoff.id)
     answer = _stored(db, run, case_id, sample)
     task = Snapshots(db).task(bakeoff.task_sha)
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evalq.bakeoff.holdout import refuse_cases
 from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.records import BakeOffRow, OutcomeRow, RunRow
@@ -79,6 +80,8 @@ def label_runs(entries: Sequence[NamedRun]) -> list[str]:
 
 def change_between(db: Database, before: NamedRun, after: NamedRun, *, margin: float) -> Change:
     """Compare two runs of one task."""
+    for entry in (before, after):
+        refuse_cases(db, entry.bakeoff.id)
     if before.bakeoff.task_name != after.bakeoff.task_name:
         raise InputError(
             Problem(

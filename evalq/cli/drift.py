@@ -238,6 +238,10 @@ def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]",
 
 def _next_command(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]") -> str:
     """Inspect what got worse, if anything did."""
+    from evalq.bakeoff.holdout import is_holdout
+
     if any(one.is_regression for one in found):
-        return f"evalq inspect {bakeoff_id} --show-failures"
+        # The cases of a holdout are withheld, its rates are not.
+        shown = "" if is_holdout(plan.evalset.name) else " --show-failures"
+        return f"evalq inspect {bakeoff_id}{shown}"
     return f"evalq drift status --task {plan.task.name}"

@@ -194,8 +194,10 @@ def _show_kappa(result: "BakeOffResult") -> None:
 
 
 def _show_calls(db: "Database", bakeoff_id: int, wanted: "CaseFilter", *, as_json: bool) -> None:
+    from evalq.bakeoff.holdout import refuse_cases
     from evalq.store import calls
 
+    refuse_cases(db, bakeoff_id)
     found = calls.journal(db, bakeoff_id, case_id=wanted.case_id, judge=wanted.judge, limit=wanted.limit)
     rows = [asdict(call) for call in found]
     if as_json:

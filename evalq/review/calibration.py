@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalq.bakeoff.conclude import result_of
+from evalq.bakeoff.holdout import refuse_cases
 from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.results import BakeOffResult, RunResult
@@ -197,6 +198,7 @@ def find_target(db: Database, name: str) -> tuple[int, str | None]:
 
 def gather(db: Database, bakeoff_id: int) -> Labelled:
     """A bake-off with its answers and their labels."""
+    refuse_cases(db, bakeoff_id)
     labellers = {label.labeller for label in outcomes.labels(db, bakeoff_id)}
     return Labelled(result_of(db, bakeoff_id), _answers(db, bakeoff_id), len(labellers))
 

@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
         ("evalq.yaml", SETTINGS),
         ("tasks/capitals.yaml", TASK),
         ("evalsets/capitals/dev-1.yaml", CASES),
-        ("evalsets/capitals/holdout-1.yaml", CASES),
+        ("evalsets/capitals/holdout-1-sample.yaml", CASES),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
@@ -127,8 +127,8 @@ def test_a_check_over_its_cap_is_told_instead_of_started(
     assert sql("SELECT count(*) FROM bakeoffs") == [(0,)]
 
 
-def test_a_check_of_a_holdout_is_allowed_and_logged(due: Callable[..., int | None], sql: Sql) -> None:
-    assert due(DriftSchedule(task="capitals", eval_set="holdout-1", judges=["good"])) is not None
+def test_a_check_of_a_holdouts_sample_is_allowed_and_logged(due: Callable[..., int | None], sql: Sql) -> None:
+    assert due(DriftSchedule(task="capitals", eval_set="holdout-1-sample", judges=["good"])) is not None
     lines = sql("SELECT line FROM holdout_log")
     assert len(lines) == 1
     assert '"run_type":"drift_check"' in lines[0][0]
@@ -144,7 +144,7 @@ SELECT id, run_id, bakeoff_id, case_id, sample, %s, 1 FROM done RETURNING run_id
 def test_the_confirmation_of_a_holdouts_check_is_a_look_on_record_too(
     due: Callable[..., int | None], db: Database, broker: Broker, sql: Sql
 ) -> None:
-    schedule = DriftSchedule(task="capitals", eval_set="holdout-1", judges=["good"], every_s=1.0)
+    schedule = DriftSchedule(task="capitals", eval_set="holdout-1-sample", judges=["good"], every_s=1.0)
     for week, verdict in enumerate(["passed"] * 4 + ["failed"]):
         assert due(schedule, late=timedelta(seconds=week))
         (run_id,), *_ = sql(END, verdict)

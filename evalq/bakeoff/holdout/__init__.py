@@ -10,6 +10,7 @@ from evalq.bakeoff.holdout.looks import (
     close_look,
     complete_files,
     open_look,
+    refuse_cases,
     warn_before,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "head",
     "is_holdout",
     "open_look",
+    "refuse_cases",
     "warn_before",
 ]

@@ -22,13 +22,20 @@ def is_holdout(eval_set_name: str) -> bool:
     return eval_set_name.lower().startswith("holdout-")
 
 
+def is_sample(eval_set_name: str) -> bool:
+    """Whether a holdout is set aside for drift checks: it is named `holdout-…-sample`."""
+    return is_holdout(eval_set_name) and eval_set_name.lower().endswith("-sample")
+
+
 def check_look(
     eval_set: str, *, task: str, judges: Sequence[str], purpose: Purpose | None, other_sets: Sequence[str]
 ) -> None:
-    """Refuse a holdout without a reason, and a final decision on a set that is not a holdout."""
+    """Refuse a holdout without a reason, a drift check of a whole one, a final decision on any other set."""
     if is_holdout(eval_set):
         if purpose is None:
             raise Refused(_refusal(eval_set, task, judges, other_sets))
+        if purpose == "drift_check" and not is_sample(eval_set):
+            raise Refused(_refusal_of_check(eval_set, other_sets))
     elif purpose == "final-decision":
         raise InputError(
             Problem(
@@ -50,6 +57,18 @@ def _refusal(eval_set: str, task: str, judges: Sequence[str], other_sets: Sequen
         f"it records the look for good, in Postgres and in evalsets/{task}/holdout-runs.log: before the "
         f"first call the time, the set's sha256, the judges and the commit, at the end each judge's result\n"
         f"next  evalq holdout log --task {task}"
+    )
+
+
+def _refusal_of_check(eval_set: str, other_sets: Sequence[str]) -> str:
+    sample = next((name for name in other_sets if is_sample(name)), None)
+    remedy = (
+        f"--eval-set {sample}" if sample else f"--eval-set {eval_set}-sample, made of cases set aside for it"
+    )
+    return (
+        f"{eval_set!r} is a frozen holdout, and each drift check would be a look at it; "
+        f"check on a sample or a dev set instead: {remedy}\n"
+        f"`evalq bake-off --eval-set {eval_set} --final-decision` looks at all of it, on record"
     )
 
 

@@ -2,6 +2,8 @@
 
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,15 +11,16 @@ from typing import cast, get_args
 
 from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.holdout import log
-from evalq.bakeoff.holdout.chain import Link, LogEntry, look_warning, result_entry
-from evalq.bakeoff.holdout.guard import Purpose, is_holdout
-from evalq.bakeoff.holdout.log import Mirror, mirror_path, open_mirror
+from evalq.bakeoff.holdout.chain import Link, LogEntry, history_of, look_warning, result_entry, sound_links
+from evalq.bakeoff.holdout.guard import Purpose, is_holdout, is_sample
+from evalq.bakeoff.holdout.log import Mirror, mirror_path, open_mirror, read_mirror
 from evalq.bakeoff.plan import Plan
 from evalq.definitions.files import file_sha256, load_evalset
 from evalq.definitions.project import find_evalset, task_of_set
 from evalq.errors import InputError, Problem, Refused
 from evalq.records import BakeOffRow
 from evalq.results import BakeOffResult
+from evalq.store import bakeoffs
 from evalq.store.database import Connection, Database
 from evalq.store.definitions import evalset_sha
 
@@ -34,6 +37,8 @@ class Look:
 
 def admit(db: Database, root: Path | None, plan: Plan, *, run_type: str) -> uuid.UUID:
     """The uid for a new bake-off; on a holdout, log the look under it or refuse."""
+    if run_type != "final-decision":
+        _refuse_copy(db, root, plan)
     if not is_holdout(plan.evalset.name):
         return uuid.uuid4()
     if run_type not in get_args(Purpose):
@@ -41,6 +46,41 @@ def admit(db: Database, root: Path | None, plan: Plan, *, run_type: str) -> uuid
             f"{plan.evalset.name!r} is a frozen holdout, and a {run_type} is not a reason to look at it"
         )
     return open_look(db, root, plan, purpose=cast(Purpose, run_type)).uid
+
+
+def _refuse_copy(db: Database, root: Path | None, plan: Plan) -> None:
+    """Refuse the cases of a frozen holdout under another name, by the content that the logs know it by."""
+    name, content = plan.evalset.name, evalset_sha(plan.evalset)
+    for entry in _logged_entries(db, root, plan.task.name):
+        is_other = entry.eval_set != name and not is_sample(entry.eval_set)
+        if entry.content_sha256 == content and (is_other or not is_holdout(name)):
+            raise Refused(
+                f"{name!r} has the very cases of the frozen holdout {entry.eval_set!r} of {entry.task}, "
+                f"under another name; iterate on other cases, or run {entry.eval_set!r} with --final-decision"
+            )
+
+
+def _logged_entries(db: Database, root: Path | None, task: str) -> Iterator[LogEntry]:
+    """The entries of every log in the database, and of this task's file, which may be ahead of it."""
+    for logged in log.logged_tasks(db):
+        yield from log.read_history(db, logged).entries
+    if root is not None:
+        with suppress(Refused):  # a file that cannot be read is refused where it must be written
+            yield from history_of(sound_links(read_mirror(root, task) or [])).entries
+
+
+def refuse_cases(db: Database, bakeoff_id: int) -> None:
+    """Refuse to show the cases and answers of a drift check on a holdout that nobody decided on yet."""
+    bakeoff = bakeoffs.get(db, bakeoff_id)
+    if not is_holdout(bakeoff.eval_set_name) or bakeoff.run_type == "final-decision":
+        return
+    looks = log.read_history(db, bakeoff.task_name).looks(bakeoff.eval_set_name, bakeoff.eval_set_sha)
+    if not looks:
+        raise Refused(
+            f"bake-off {bakeoff_id} is a {bakeoff.run_type} on the holdout {bakeoff.eval_set_name!r}: its "
+            f"cases and answers are withheld until a final decision on it; "
+            f"`evalq inspect {bakeoff_id}` shows its rates"
+        )
 
 
 def open_look(db: Database, root: Path | None, plan: Plan, *, purpose: Purpose) -> Look:

@@ -40,10 +40,20 @@ def test_a_refusal_names_no_set_and_no_judge_where_there_is_none() -> None:
     assert "--eval-set holdout-99 --final-decision" in str(refusal.value)
 
 
-@pytest.mark.parametrize("purpose", ["final-decision", "drift_check"])
 @pytest.mark.parametrize("name", HOLDOUTS)
-def test_whoever_has_a_reason_may_look(name: str, purpose: str) -> None:
-    look(name, purpose)
+def test_a_final_decision_may_look(name: str) -> None:
+    look(name, "final-decision")
+
+
+@pytest.mark.parametrize("name", ["holdout-30-sample", "Holdout-x-SAMPLE"])
+def test_a_drift_check_may_look_at_a_sample(name: str) -> None:
+    look(name, "drift_check")
+
+
+@pytest.mark.parametrize("name", ["holdout-99", "HOLDOUT-99", "holdout-sample-99", "holdout-99-samples"])
+def test_a_drift_check_of_a_whole_holdout_is_refused(name: str) -> None:
+    with pytest.raises(Refused, match=r"each drift check would be a look at it.*--eval-set holdout-9-sample"):
+        look(name, "drift_check", other_sets=["dev-1", "holdout-9-sample"])
 
 
 @pytest.mark.parametrize("purpose", [None, "drift_check"])
