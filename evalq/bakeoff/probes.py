@@ -87,7 +87,7 @@ def _findings(session: Session, bakeoff_id: int) -> list[Smoke]:
 
 def _smoke(judge: str, said: JudgeAnswer, pause_reason: str | None, gate: Gate | None) -> Smoke:
     is_answer = said.completion_state == "answered"
-    state = f"the answer is {said.completion_state}" if said.completion_state else said.message
+    state = describe_state(said) if said.completion_state else said.message
     return Smoke(
         judge=judge,
         ok=is_answer,
@@ -99,6 +99,17 @@ def _smoke(judge: str, said: JudgeAnswer, pause_reason: str | None, gate: Gate |
         cost_usd=f"{said.cost_usd or 0:.6f}",
         limits=gate.limit if gate else {},
     )
+
+
+def describe_state(said: JudgeAnswer) -> str:
+    """What is wrong with an answer, and for one that was cut off what to raise."""
+    state = f"the answer is {said.completion_state}"
+    if said.completion_state != "truncated":
+        return state
+    if said.answer:
+        return f"{state} after {said.output_tokens} tokens; raise max_tokens: of the task"
+    thought = f"{state}: {said.output_tokens} tokens of thinking left no room for text"
+    return f"{thought}; raise thinking_tokens: of the judge in evalq.yaml"
 
 
 @dataclass(frozen=True)

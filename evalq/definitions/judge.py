@@ -66,6 +66,7 @@ class ModelJudge(BaseJudge):
     """A model behind a provider's SDK. `params` go over what evalq would send, if their cost has a bound.
 
     `neutral_params` names parameters that evalq does not know and that cannot change what a call costs.
+    `thinking_tokens`: the room for thinking beside the task's `max_tokens`; by default what suits the model.
     """
 
     model: str = Field(min_length=1)
@@ -73,6 +74,7 @@ class ModelJudge(BaseJudge):
     deadline_s: Deadline = 120.0
     params: dict[str, Any] = Field(default={})
     neutral_params: list[str] = Field(default=[], exclude_if=is_unset)
+    thinking_tokens: int | None = Field(default=None, ge=0, le=1_000_000, exclude_if=is_unset)
 
     @property
     def server(self) -> str:

@@ -133,7 +133,7 @@ def tokens_asked_for(body: Mapping[str, Any], path: str = "") -> int:
     flat = {**body, **body.get("generationConfig", {})}
     flat.pop("generationConfig", None)
     limit = max((_lenient(flat[name]) for name in LIMITS if name in flat), default=UNLIMITED)
-    budgets = [_lenient(value) for value in _values_of(flat, BUDGETS)]
+    budgets = [_lenient(value) for value in _budgets_in(flat)]
     tokens = limit + sum(budgets)
     if "generateContent" in path or "max_output_tokens" in flat:
         tokens = limit + (sum(budgets) if budgets else limit)
@@ -147,6 +147,7 @@ def tokens_asked_for(body: Mapping[str, Any], path: str = "") -> int:
 
 
 LIMITS = ("max_tokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens", "num_predict")
+HOLDERS = ("thinking", "reasoning", "thinkingConfig", "thinking_config", "chat_template_kwargs")
 BUDGETS = ("thinking_budget", "thinkingBudget", "budget_tokens")
 
 
@@ -159,15 +160,12 @@ def _lenient(value: object) -> int:
     return number if number > 0 else 0 if value == 0 else UNLIMITED
 
 
-def _values_of(value: object, names: tuple[str, ...]) -> Iterator[object]:
-    if not isinstance(value, dict):
-        return
-    for name, item in value.items():
-        if name in names:
-            yield item
-        if name == "reasoning" and isinstance(item, dict) and "max_tokens" in item:
-            yield item["max_tokens"]
-        yield from _values_of(item, names)
+def _budgets_in(body: Mapping[str, Any]) -> Iterator[object]:
+    for holder in (body, *(body.get(name) for name in HOLDERS)):
+        if isinstance(holder, dict):
+            yield from (holder[name] for name in BUDGETS if name in holder)
+    if isinstance(body.get("reasoning"), dict) and "max_tokens" in body["reasoning"]:
+        yield body["reasoning"]["max_tokens"]
 
 
 def _is_server_tool(tool: object) -> bool:

@@ -154,8 +154,8 @@ def test_another_server_of_openais_protocol_is_asked_for_little(wire: Captured) 
 
 
 def test_xai_is_sent_max_tokens_and_a_schema(wire: Captured) -> None:
-    ask(judge("xai", model="grok-4.3", base_url=f"{wire.url}/v1"))
-    assert wire.body["max_tokens"] == 64
+    ask(judge("xai", model="grok-4.3", base_url=f"{wire.url}/v1", thinking_tokens=100))
+    assert wire.body["max_tokens"] == 164
     assert wire.body["temperature"] == 0.0
     assert wire.body["response_format"]["json_schema"]["schema"] == SCHEMA
 
@@ -170,6 +170,7 @@ def test_gemini_is_sent_its_own_form(wire: Captured) -> None:
         "generationConfig": {
             "temperature": 0.0,
             "maxOutputTokens": 64,
+            "thinkingConfig": {"thinking_budget": 0},
             "responseMimeType": "application/json",
             "responseJsonSchema": SCHEMA,
         },

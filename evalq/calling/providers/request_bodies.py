@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from evalq.calling.providers.thinking import decide_thinking
 from evalq.definitions.judge import ModelJudge, OpenAIJudge
 from evalq.definitions.model_params import ModelParams, protocol_of, read_params
 from evalq.errors import InputError, ProviderFault
@@ -57,8 +58,10 @@ class ModelRequest:
 def build_request(judge: ModelJudge, prompt: Prompt) -> ModelRequest:
     """What is sent to a model and what it is priced by; InputError for parameters without a bound."""
     params = read_params(judge)
-    ours = _BUILDERS[protocol_of(judge)](judge, prompt)
-    body = _merge_params(ours, params)
+    thinking = decide_thinking(judge, params, is_private_server=_is_private_server(judge))
+    roomy = replace(prompt, max_tokens=prompt.max_tokens + thinking.room_tokens)
+    ours = _BUILDERS[protocol_of(judge)](judge, roomy)
+    body = _merge_params({**ours, **thinking.fields}, params)
     extra = {name: value for name, value in body.items() if name not in _PROMPT_FIELDS}
     return ModelRequest(
         body=body,
@@ -179,8 +182,11 @@ def takes_temperature(judge: ModelJudge) -> bool:
 
 def takes_schema(judge: ModelJudge) -> bool:
     """Whether a reply can be constrained by a JSON Schema."""
-    is_unknown_server = isinstance(judge, OpenAIJudge) and not is_openai(judge)
-    return not is_unknown_server and not _matches(_NO_SCHEMA, judge)
+    return not _is_private_server(judge) and not _matches(_NO_SCHEMA, judge)
+
+
+def _is_private_server(judge: ModelJudge) -> bool:
+    return isinstance(judge, OpenAIJudge) and not is_openai(judge)
 
 
 def is_openai(judge: ModelJudge) -> bool:

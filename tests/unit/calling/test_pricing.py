@@ -162,7 +162,7 @@ def test_a_reply_schema_is_read_and_paid_for() -> None:
 
 def test_thinking_beside_the_answer_is_set_aside_where_the_provider_reports_it_so() -> None:
     def output(name: str) -> Decimal:
-        judge = model("xai", name, price={"input": 0, "output": 1_000_000})
+        judge = model("xai", name, price={"input": 0, "output": 1_000_000}, thinking_tokens=0)
         return worst_case_usd(judge, prompt("x", 10))
 
     assert output("grok-4.3") == 2 * output("grok-4-1-fast-non-reasoning") == 20
