@@ -188,7 +188,7 @@ def judge_change(found: Difference, margin: float) -> ChangeVerdict:
     A significant drop is a regression however small. Without one, there is no regression if even the low
     end of the interval lies within the margin; otherwise the result is inconclusive.
     """
-    if found.p < ALPHA:
+    if found.p < ALPHA and found.excludes_zero:
         return "regression" if found.diff < 0 else "improvement"
     return "no_regression" if found.low > -margin else "inconclusive"
 
