@@ -12,7 +12,10 @@ EvalqError
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from evalq.records import RateHints
 
 FaultKind = Literal["rate", "transient", "ambiguous", "permanent", "fatal"]
 
@@ -80,6 +83,7 @@ class ProviderFault(EvalqError):
 
     rate: asked to slow down · transient: not processed, call again · ambiguous: perhaps processed and
     billed · permanent: this request will never work · fatal: this judge will never work (key, quota).
+    `rate_hints` are the limits the reply named; `is_unreachable`: no connection, so nothing was sent.
     """
 
     exit_code = 6
@@ -91,22 +95,25 @@ class ProviderFault(EvalqError):
         *,
         retry_after_s: float | None = None,
         request_id: str | None = None,
+        rate_hints: "RateHints | None" = None,
+        is_unreachable: bool = False,
     ) -> None:
         self.kind: FaultKind = kind
         self.message = message
         self.retry_after_s = retry_after_s
         self.request_id = request_id
+        self.rate_hints = rate_hints
+        self.is_unreachable = is_unreachable
         super().__init__(f"{kind}: {message}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_fault, (self.kind, self.message, self.retry_after_s, self.request_id)
+        fields = {name: value for name, value in vars(self).items() if name not in ("kind", "message")}
+        return _rebuild_fault, (self.kind, self.message, fields)
 
 
-def _rebuild_fault(
-    kind: FaultKind, message: str, retry_after_s: float | None, request_id: str | None
-) -> ProviderFault:
+def _rebuild_fault(kind: FaultKind, message: str, fields: dict[str, Any]) -> ProviderFault:
     """Rebuild a pickled fault: exceptions do not pickle their keyword arguments."""
-    return ProviderFault(kind, message, retry_after_s=retry_after_s, request_id=request_id)
+    return ProviderFault(kind, message, **fields)
 
 
 class PutBack(EvalqError):

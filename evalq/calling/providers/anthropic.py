@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from evalq.calling.providers.faults import FaultsOf, Party, request_id
+from evalq.calling.providers.faults import FaultsOf, Party, refuse_error_body, request_id
 from evalq.calling.providers.reply_fields import (
     States,
     dict_or_empty,
@@ -17,7 +17,6 @@ from evalq.calling.providers.reply_fields import (
     read_key,
     read_list,
     read_object,
-    read_rate_hints,
     read_tokens,
     read_tool_calls,
     state_of,
@@ -27,6 +26,7 @@ from evalq.calling.providers.reply_fields import (
     text_or_json,
 )
 from evalq.calling.providers.request_bodies import build_body, check_params
+from evalq.calling.providers.throttling import read_rate_hints
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import AnthropicJudge
 from evalq.records import Completion, CompletionState, Prompt, Usage
@@ -37,11 +37,6 @@ _STATES: States = {
     "model_context_window_exceeded": "truncated",
     "pause_turn": "truncated",
     "refusal": "refused",
-}
-_LIMITS = {
-    "rpm": "anthropic-ratelimit-requests-limit",
-    "input_tpm": "anthropic-ratelimit-input-tokens-limit",
-    "output_tpm": "anthropic-ratelimit-output-tokens-limit",
 }
 
 
@@ -78,6 +73,7 @@ class AnthropicAdapter:
             )
             latency_ms = elapsed_ms(started)
             call.request_id = request_id(response.headers)
+            refuse_error_body(response, self._party, prompt)
             return read_message(response, latency_ms)
 
 
@@ -93,7 +89,7 @@ def read_message(response: httpx2.Response, latency_ms: int) -> Completion:
         latency_ms,
         model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
-        rate_hints=read_rate_hints(response.headers, _LIMITS),
+        rate_hints=read_rate_hints(response.headers),
         tool_calls=calls,
     )
 

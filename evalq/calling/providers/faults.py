@@ -1,34 +1,38 @@
 """Maps every way a call can fail to one ProviderFault; foreign exceptions and secrets stop here."""
 
 import json
-import math
 import re
-import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 
+from evalq.calling.providers.throttling import read_rate_hints, read_retry_info_s, read_wait_s
 from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.errors import FaultKind, ProviderFault
 from evalq.records import Prompt
 
 _CODE = re.compile(r"[A-Za-z][\w.-]{1,59}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_READ_CHARS = 1000
 _MESSAGE_CHARS = 200
 
 # Runs of this many characters count as a quotation: of a prompt in a message or a code, of a key in either.
 _QUOTED_CHARS = 20
 _QUOTED_CODE_CHARS = 8
 _QUOTED_KEY_CHARS = 6
+_SHORTEST_QUOTATION = 8
 
-_ACCOUNT_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
+# Such as `enforced_spend_limit_reached`, `organization_on_hold`, `insufficient_quota`, `BILLING_DISABLED`.
+_ACCOUNT_CODE = re.compile(
+    r"(?:^|[_.-])(?:spend(?:ing)?[_-](?:limit|cap)|billing|on[_-]hold|account[_-]deactivated"
+    r"|insufficient[_-](?:quota|balance|credits?|funds)|credits?[_-](?:depleted|exhausted))(?:$|[_.-])",
+    re.IGNORECASE,
+)
 # Anthropic says it with a 400, xAI with a 403 or 429, Google with a 429 that is else only a rate limit.
 _ACCOUNT = re.compile(
-    r"credit balance is too low|(used|exhausted) all (available )?credits|spend(ing)? limit"
+    r"credit balance is too low|(used|exhausted) all (available )?credits|spend(ing)? (limit|cap)"
     r"|credits? (are|is|have been) (depleted|exhausted)|insufficient (balance|credits?|funds)",
     re.IGNORECASE,
 )
@@ -49,6 +53,22 @@ _KINDS: dict[int, FaultKind] = {
     429: "rate",
     503: "transient",
     529: "transient",
+}
+
+
+_ANSWERS = ("choices", "content", "candidates")
+_STATUS = re.compile(r"[45][0-9]{2}")
+_STATUS_WORDS = {
+    "rate_limit": 429,
+    "resource_exhausted": 429,
+    "overloaded": 503,
+    "unavailable": 503,
+    "authentication": 401,
+    "unauthenticated": 401,
+    "permission": 403,
+    "server_error": 500,
+    "api_error": 500,
+    "internal": 500,
 }
 
 
@@ -113,12 +133,48 @@ def _fault_of_transport(error: httpx2.TransportError, party: Party) -> ProviderF
         case NeverConnects():
             return ProviderFault("fatal", f"cannot connect to {party.name}: {error}")
         case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.PoolTimeout():
-            return ProviderFault("transient", f"cannot connect to {party.name}; nothing was sent")
+            place = f"{party.name}{_find_server(error)}"
+            message = f"cannot connect to {place}: {error}; nothing was sent"
+            return ProviderFault("transient", message, is_unreachable=True)
         case httpx2.TimeoutException():
             return ProviderFault("ambiguous", f"{party.name} did not answer within the deadline")
         case AnswerTooLarge():
             return ProviderFault("ambiguous", f"{party.name} sent an answer of {error}")
     return ProviderFault("ambiguous", f"{party.name} broke the connection off ({type(error).__name__})")
+
+
+def _find_server(error: httpx2.TransportError) -> str:
+    """` at HOST:PORT` of the request that failed, if it is known."""
+    try:
+        url = error.request.url
+    except RuntimeError:  # the error came without its request
+        return ""
+    return f" at {url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+
+
+def refuse_error_body(response: httpx2.Response, party: Party, prompt: Prompt) -> None:
+    """Raise the fault of an answer of 200 whose body is an error and no answer: some routers answer so."""
+    if b'"error"' not in response.content:
+        return
+    body = _read_body(response)
+    if body.get("error") and not any(body.get(name) for name in _ANSWERS):
+        status = _find_status(_find_error(response))
+        as_refused = httpx2.Response(status, headers=response.headers, content=response.content)
+        fault = fault_of_response(as_refused, party, prompt)
+        fault.message = fault.message.replace(f"answered {status}", f"answered 200 with error {status}", 1)
+        raise fault
+
+
+def _find_status(error: dict[str, Any]) -> int:
+    """The status an error body stands for: its code, or what its type says; otherwise a bad request."""
+    for name in ("code", "status"):
+        code = error.get(name)
+        if isinstance(code, str) and _STATUS.fullmatch(code):
+            code = int(code)
+        if isinstance(code, int) and 400 <= code <= 599:
+            return code
+    words = " ".join(_pick_strings(error, "code", "type", "status")).lower()
+    return next((status for word, status in _STATUS_WORDS.items() if word in words), 400)
 
 
 def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -> ProviderFault:
@@ -133,7 +189,10 @@ def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -
     for word in words:
         if word and _may_be_shown(word, answer, party):
             message += f": {word}"
-    return ProviderFault(kind, message, retry_after_s=answer.retry_after_s, request_id=answer.request_id)
+    hints = read_rate_hints(response.headers) if kind == "rate" else None
+    return ProviderFault(
+        kind, message, retry_after_s=answer.retry_after_s, request_id=answer.request_id, rate_hints=hints
+    )
 
 
 @dataclass(frozen=True)
@@ -185,23 +244,25 @@ def read_error_answer(response: httpx2.Response, *, private: tuple[str, ...]) ->
     Otherwise the text of a case could pass for the provider's own words, and pause a judge.
     """
     error = _find_error(response)
-    details = [entry for entry in _list_or_empty(error.get("details")) if isinstance(entry, dict)]
+    details = _find_details(error)
     codes = [code for code in _pick_strings(error, "code", "type", "status") if _CODE.fullmatch(code)]
-    message = _clean_message(error)
-    if any(_quotes(message, text, _QUOTED_CHARS) for text in private):
-        message = ""
-    reasons = [entry["reason"] for entry in details if isinstance(entry.get("reason"), str)]
-    words = " ".join((*codes, message, *reasons))
+    for entry in details:
+        codes += [code for code in _pick_strings(entry, "error_code", "reason") if _CODE.fullmatch(code)]
+    whole = _clean_message(error)
+    if any(_quotes(whole, text, _QUOTED_CHARS) for text in private):
+        whole = ""
+    words = " ".join((*codes, whole))
     status = response.status_code
     return ErrorAnswer(
         status,
         code=_choose_code(codes, private),
-        message=message,
-        retry_after_s=_read_retry_after_s(response.headers) or _read_retry_info_s(details),
+        message=whole if len(whole) <= _MESSAGE_CHARS else whole[: _MESSAGE_CHARS - 1] + "…",
+        retry_after_s=read_wait_s(response.headers, details, whole),
         request_id=request_id(response.headers),
         is_account=status in (400, 402, 403, 429) and _is_account(codes, words, details),
         is_bad_key=status in (400, 401, 403) and bool(_BAD_KEY.search(words)),
-        is_content_policy=status in (400, 403) and bool(_CONTENT_POLICY.search(words)),
+        is_content_policy=status in (400, 403)
+        and (_is_moderated(error) or bool(_CONTENT_POLICY.search(words))),
     )
 
 
@@ -211,16 +272,33 @@ def request_id(headers: httpx2.Headers) -> str | None:
     return found if found and _REQUEST_ID.fullmatch(found) else None
 
 
-def _find_error(response: httpx2.Response) -> dict[str, Any]:
-    """The error object, wherever it is: under `error`, at the top, in a list of one, or a bare sentence."""
+def _find_details(error: dict[str, Any]) -> list[dict[str, Any]]:
+    """The details of an error: Google sends a list of objects, Anthropic one object."""
+    details = error.get("details")
+    found = details if isinstance(details, list) else [details]
+    return [entry for entry in found if isinstance(entry, dict)]
+
+
+def _is_moderated(error: dict[str, Any]) -> bool:
+    """Whether a router refused this one prompt: https://openrouter.ai/docs/api-reference/errors"""
+    metadata = error.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("reasons") or metadata.get("flagged_input"))
+
+
+def _read_body(response: httpx2.Response) -> dict[str, Any]:
+    """The JSON object of a body, or the first of a list; empty if there is none."""
     try:
         body = json.loads(response.content)
     except (ValueError, RecursionError):
         return {}
     if isinstance(body, list) and body:
         body = body[0]
-    if not isinstance(body, dict):
-        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _find_error(response: httpx2.Response) -> dict[str, Any]:
+    """The error object, wherever it is: under `error`, at the top, in a list of one, or a bare sentence."""
+    body = _read_body(response)
     error = body.get("error", body)
     if isinstance(error, str):
         return {"code": body.get("code"), "message": error}
@@ -228,13 +306,12 @@ def _find_error(response: httpx2.Response) -> dict[str, Any]:
 
 
 def _clean_message(error: dict[str, Any]) -> str:
-    """The message on one line, short, without control characters."""
+    """The message on one line, bounded, without control characters."""
     messages = _pick_strings(error, "message", "detail")
     if not messages:
         return ""
-    printable = [c if c.isprintable() else " " for c in messages[0][: 2 * _MESSAGE_CHARS]]
-    message = " ".join("".join(printable).split())
-    return message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
+    printable = [c if c.isprintable() else " " for c in messages[0][:_READ_CHARS]]
+    return " ".join("".join(printable).split())
 
 
 def _choose_code(codes: list[str], private: tuple[str, ...]) -> str:
@@ -246,15 +323,20 @@ def _choose_code(codes: list[str], private: tuple[str, ...]) -> str:
 
 
 def _quotes(words: str, private: str, length: int) -> bool:
-    """Whether `words` contain `length` characters in a row of the private text, or all of it."""
+    """Whether `words` contain `length` characters in a row of the private text, or all of it.
+
+    A shorter text counts only if it is not a word that anybody may use, such as `A` or `question`.
+    """
     text = " ".join(private.split())
+    if len(text) < min(length, _SHORTEST_QUOTATION) or (len(text) < length and text.isalpha()):
+        return False
     length = min(length, len(text))
-    return length > 0 and any(words[i : i + length] in text for i in range(len(words) - length + 1))
+    return any(words[i : i + length] in text for i in range(len(words) - length + 1))
 
 
 def _is_account(codes: list[str], words: str, details: list[dict[str, Any]]) -> bool:
     """Whether the account, not the request, is the problem: credit, quota or billing."""
-    if not _ACCOUNT_CODES.isdisjoint(codes) or _ACCOUNT.search(words):
+    if any(map(_ACCOUNT_CODE.search, codes)) or _ACCOUNT.search(words):
         return True
     # Google names the quota. The daily one comes with a delay of seconds that is not worth waiting for; a
     # 429 that mentions billing, but neither a quota nor a delay, is about the account.
@@ -263,42 +345,8 @@ def _is_account(codes: list[str], words: str, details: list[dict[str, Any]]) -> 
         quotas += map(str, _list_or_empty(detail.get("violations")))
     if any("PerDay" in quota for quota in quotas):
         return True
-    is_billing = "check your plan and billing" in words and _read_retry_info_s(details) is None
+    is_billing = "check your plan and billing" in words and read_retry_info_s(details) is None
     return is_billing and not quotas
-
-
-def _read_retry_after_s(headers: httpx2.Headers) -> float | None:
-    """`retry-after-ms`, then `retry-after` in seconds or as a date; nonsense is ignored."""
-    in_ms = _read_amount(headers.get("retry-after-ms"))
-    if in_ms is not None:
-        return in_ms / 1000
-    value = headers.get("retry-after")
-    seconds = _read_amount(value)
-    return seconds if seconds is not None else _seconds_until(value)
-
-
-def _read_retry_info_s(details: list[dict[str, Any]]) -> float | None:
-    for entry in details:
-        if str(entry.get("@type")).endswith("RetryInfo"):
-            delay = _DURATION.fullmatch(str(entry.get("retryDelay")))
-            return float(delay[1]) if delay else None
-    return None
-
-
-def _read_amount(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _seconds_until(date: str | None) -> float | None:
-    try:
-        seconds = parsedate_to_datetime(date or "").timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return seconds if seconds > 0 else None
 
 
 def _pick_strings(entry: dict[str, Any], *names: str) -> list[str]:

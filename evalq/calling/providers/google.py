@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 from pydantic import ValidationError
 
-from evalq.calling.providers.faults import FaultsOf, Party
+from evalq.calling.providers.faults import FaultsOf, Party, refuse_error_body
 from evalq.calling.providers.reply_fields import (
     States,
     dict_or_empty,
@@ -69,7 +70,9 @@ class GoogleAdapter:
             )
             latency_ms = elapsed_ms(started)
             raw = response.sdk_http_response
-            return read_candidates((raw and raw.body) or "", latency_ms)
+            reply = (raw and raw.body) or ""
+            refuse_error_body(httpx2.Response(200, text=reply), self._party, prompt)
+            return read_candidates(reply, latency_ms)
 
     def _check_params(self) -> None:
         try:

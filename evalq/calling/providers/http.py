@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from evalq.calling.providers.faults import FaultsOf, Party, fault_of_response, request_id
+from evalq.calling.providers.faults import FaultsOf, Party, fault_of_response, refuse_error_body, request_id
 from evalq.calling.providers.reply_fields import (
     elapsed_ms,
     read_json,
@@ -82,6 +82,8 @@ class HttpAdapter:
                 raise fault_of_response(response, self._party, prompt)
             call.request_id = request_id(response.headers)
             state, text = self._read_answer(response)
+            if state == "malformed":
+                refuse_error_body(response, self._party, prompt)
             calls = self._read_tool_calls(response)
             return Completion(
                 state_with_tools(state, calls),

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from evalq.calling.providers.faults import FaultsOf, Party, request_id
+from evalq.calling.providers.faults import FaultsOf, Party, refuse_error_body, request_id
 from evalq.calling.providers.reply_fields import (
     States,
     dict_or_empty,
@@ -16,7 +16,6 @@ from evalq.calling.providers.reply_fields import (
     read_key,
     read_list,
     read_object,
-    read_rate_hints,
     read_tokens,
     read_tool_calls,
     state_of,
@@ -26,6 +25,7 @@ from evalq.calling.providers.reply_fields import (
     text_or_json,
 )
 from evalq.calling.providers.request_bodies import build_body, check_params
+from evalq.calling.providers.throttling import read_rate_hints
 from evalq.calling.providers.transport import call_headers, client
 from evalq.definitions.judge import OpenAIJudge, XaiJudge
 from evalq.records import Completion, CompletionState, Prompt, Usage
@@ -33,7 +33,6 @@ from evalq.records import Completion, CompletionState, Prompt, Usage
 _URLS = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
 _NO_KEY = "none"
 _STATES: States = {"length": "truncated", "content_filter": "blocked"}
-_LIMITS = {"rpm": "x-ratelimit-limit-requests", "input_tpm": "x-ratelimit-limit-tokens"}
 
 
 class OpenAIAdapter:
@@ -66,6 +65,7 @@ class OpenAIAdapter:
             )
             latency_ms = elapsed_ms(started)
             call.request_id = request_id(response.headers)
+            refuse_error_body(response, self._party, prompt)
             return read_choices(response, latency_ms, is_additive=self._judge.provider == "xai")
 
 
@@ -82,7 +82,7 @@ def read_choices(response: httpx2.Response, latency_ms: int, *, is_additive: boo
         latency_ms,
         model=printable_or_none(body.get("model")),
         request_id=request_id(response.headers),
-        rate_hints=read_rate_hints(response.headers, _LIMITS),
+        rate_hints=read_rate_hints(response.headers),
         tool_calls=calls,
     )
 

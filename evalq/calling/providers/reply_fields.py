@@ -1,6 +1,7 @@
-"""Reads a provider's reply: the state of an answer, its tokens and tool calls, the limits in its headers."""
+"""Reads a provider's reply: the state of an answer, its tokens and its tool calls; numbers are bounded."""
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,13 +10,14 @@ from typing import Any
 
 from evalq.definitions.judge import BaseJudge
 from evalq.errors import ProviderFault
-from evalq.records import NO_USAGE, CompletionState, RateHints, ToolCall, Usage
+from evalq.records import NO_USAGE, CompletionState, ToolCall, Usage
 
 States = Mapping[str, CompletionState]
 
 # More than any model reads or writes in one call: a greater number is not a count of tokens.
 _MAX_TOKENS = 100_000_000
 _MAX_USD = Decimal(1_000_000)
+_MAX_DIGITS = 40
 _MAX_NAME_CHARS = 200
 _MAX_CALLS = 1000
 _ARGUMENTS = ("arguments", "args", "input")
@@ -31,7 +33,17 @@ def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _read_float(digits: str) -> float:
+    """A float that JSON and Postgres can hold: `1e999` is the largest one."""
+    return max(-sys.float_info.max, min(float(digits), sys.float_info.max))
+
+
+def _read_int(digits: str) -> int | float:
+    """An integer; one with more digits than anything counts is taken for a float."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else _read_float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, parse_int=_read_int)
 
 
 def read_object(data: str | bytes) -> dict[str, Any]:
@@ -154,16 +166,6 @@ def read_own_cost(value: object) -> Decimal | None:
     return usd if usd.is_finite() and 0 <= usd <= _MAX_USD else None
 
 
-def read_rate_hints(headers: Mapping[str, str], names: Mapping[str, str]) -> RateHints | None:
-    """The limits per minute in a provider's headers; None if there are none."""
-    limits = {}
-    for field, name in names.items():
-        value = headers.get(name, "")
-        if value.isdecimal() and int(value) > 0:
-            limits[field] = int(value)
-    return RateHints(**limits) if limits else None
-
-
 def elapsed_ms(started: float) -> int:
     """Milliseconds since a moment of `time.perf_counter`."""
     return round((time.perf_counter() - started) * 1000)
@@ -204,7 +206,7 @@ def _read_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
     written: object = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), {})
     if isinstance(written, str):
         try:
-            written = json.loads(written)
+            written = read_json(written)
         except (ValueError, RecursionError):
             return {"text": written}  # not JSON: kept as the model wrote it
     return written if isinstance(written, dict) else {"value": written}

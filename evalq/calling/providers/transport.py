@@ -17,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 import urllib3
 import urllib3.connection
-from urllib3.exceptions import HTTPError, NewConnectionError, ProxySchemeUnknown
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ProxySchemeUnknown
 from urllib3.exceptions import TimeoutError as AnyTimeout
 
 from evalq.calling.failpoints import failpoint
@@ -203,7 +203,7 @@ class Client(httpx2.Client):
             preload_content=False,
         )
         body = _read_body(answer)
-        headers = [item for item in answer.headers.items() if item[0].lower() not in _WIRE_HEADERS]
+        headers = _keep_headers(answer)
         return httpx2.Response(answer.status, headers=headers, content=body, request=request)
 
     def _route(self, url: httpx2.URL) -> _Route:
@@ -250,6 +250,15 @@ def _build_target(url: httpx2.URL, *, is_whole: bool) -> str:
     return str(url.copy_with(userinfo=b"")) if is_whole else url.raw_path.decode("ascii")
 
 
+def _keep_headers(answer: urllib3.BaseHTTPResponse) -> list[tuple[bytes, bytes]]:
+    """The headers as bytes: a server may send any of them, and httpx2 refuses text that is not ASCII."""
+    kept = []
+    for name, value in answer.headers.items():
+        if name.lower() not in _WIRE_HEADERS:
+            kept.append((name.encode("latin-1", "replace"), value.encode("latin-1", "replace")))
+    return kept
+
+
 def _read_body(answer: urllib3.BaseHTTPResponse) -> bytes:
     """The decoded body, in bounded steps: a small one can unpack to gigabytes."""
     parts, size = [], 0
@@ -267,7 +276,7 @@ def _translate_error(exc: Exception, request: httpx2.Request) -> httpx2.Transpor
     inner = next((arg for arg in exc.args if isinstance(arg, Exception)), exc)
     is_timeout = isinstance(exc, AnyTimeout) or isinstance(inner, TimeoutError)
     if not current_call.is_sent:
-        return _connect_error(exc, inner, is_timeout=is_timeout)
+        return _connect_error(exc, inner, request, is_timeout=is_timeout)
     if is_timeout:
         return httpx2.ReadTimeout("no answer within the deadline", request=request)
     if isinstance(inner, ConnectionResetError) and not isinstance(inner, RemoteDisconnected):
@@ -275,14 +284,20 @@ def _translate_error(exc: Exception, request: httpx2.Request) -> httpx2.Transpor
     return httpx2.RemoteProtocolError(type(inner).__name__, request=request)
 
 
-def _connect_error(exc: Exception, inner: Exception, *, is_timeout: bool) -> httpx2.TransportError:
+def _connect_error(
+    exc: Exception, inner: Exception, request: httpx2.Request, *, is_timeout: bool
+) -> httpx2.TransportError:
     if isinstance(inner, ssl.SSLCertVerificationError):
         return NeverConnects("the server's certificate is not trusted")
     if isinstance(exc, ProxySchemeUnknown):
         return NeverConnects("the environment names a proxy that is neither http nor https")
     if is_timeout and not isinstance(exc, NewConnectionError):
-        return httpx2.ConnectTimeout("no connection in time")
-    return httpx2.ConnectError(type(exc).__name__)
+        return httpx2.ConnectTimeout("no connection in time", request=request)
+    if isinstance(exc, NameResolutionError):
+        return httpx2.ConnectError("its name is not known", request=request)
+    if isinstance(exc.__cause__ or exc.__context__, ConnectionRefusedError):
+        return httpx2.ConnectError("the connection is refused", request=request)
+    return httpx2.ConnectError("no connection", request=request)
 
 
 def _find_proxy(url: httpx2.URL) -> str | None:

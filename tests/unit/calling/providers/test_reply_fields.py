@@ -7,8 +7,8 @@ import pytest
 from evalq.calling.providers.anthropic import read_message
 from evalq.calling.providers.google import read_candidates
 from evalq.calling.providers.openai import read_choices
-from evalq.calling.providers.reply_fields import read_json, read_rate_hints, read_tokens, storable_usage
-from evalq.records import Completion, RateHints
+from evalq.calling.providers.reply_fields import read_json, read_tokens, storable_usage
+from evalq.records import Completion
 
 
 def anthropic(**body: Any) -> Completion:
@@ -166,14 +166,6 @@ def test_counts_are_counts() -> None:
     assert read_tokens({"a": 3}, "a", "b") == 0
     assert read_tokens({"a": True}, "a") == 0
     assert read_tokens({"a": 10**30}, "a") == 100_000_000
-
-
-def test_limits_are_read_where_headers_name_them() -> None:
-    names = {"rpm": "x-rpm", "input_tpm": "x-tpm"}
-    assert read_rate_hints({"x-rpm": "600", "x-tpm": "80000"}, names) == RateHints(rpm=600, input_tpm=80000)
-    assert read_rate_hints({"x-rpm": "600"}, names) == RateHints(rpm=600)
-    for value in ("0", "-1", "many", "", "1e3"):
-        assert read_rate_hints({"x-rpm": value}, names) is None
 
 
 def test_json_is_strict() -> None:
