@@ -1,4 +1,4 @@
-"""The limiter under load: how close two processes come to a limit, and what a slow judge costs the others."""
+"""The limiter under load: how close it comes to a limit, named or not, and what a slow judge costs others."""
 
 import json
 import signal
@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.throughput import TASK, clean_environment, write_cases
+from benchmarks.unnamed_limits import measure
 from evalq.engines.simulator.process import Simulator, running_simulator
 
 SECONDS = 30
 RPM, TPM = 600, 60_000
 BURST_S = 1.0
 CASES = 300
+UNNAMED = [
+    (60, 120, "retry-after"),
+    (300, 60, "retry-after"),
+    (3000, 40, "retry-after"),
+    (300, 60, "retry-info"),
+    (300, 60, "silent"),
+]
 
 
 def bake_off(folder: Path, judges: dict[str, Any], *, cases: int) -> "subprocess.Popen[bytes]":
@@ -105,8 +113,18 @@ def _span(simulator: Simulator, prefix: str) -> float:
     return max(times) - min(times)
 
 
+def unnamed(folder: Path) -> None:
+    """Servers that name no limits: what is lost, what is used, how often they refuse."""
+    for place, (rpm, seconds, form) in enumerate(UNNAMED):
+        print(measure(folder / str(place), rpm=rpm, seconds=seconds, form=form), flush=True)
+
+
 def main() -> None:
-    """Print all of it."""
+    """Print all of it; with the word `unnamed`, only servers that name no limits."""
+    with tempfile.TemporaryDirectory() as name:
+        unnamed(Path(name))
+    if sys.argv[1:] == ["unnamed"]:
+        return
     with tempfile.TemporaryDirectory() as name, running_simulator() as simulator:
         folder = Path(name)
         rate(folder / "rpm", simulator, "by-requests", {"rpm": RPM}, "requests")

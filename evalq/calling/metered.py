@@ -23,6 +23,8 @@ from evalq.store.jobs import Job, storable
 MAX_ATTEMPTS = 6
 _FIRST_BACKOFF_S = 0.5
 _LONGEST_BACKOFF_S = 20.0
+_OUTAGE_S = 6.0
+"""A restart or a failover usually takes less."""
 
 _CAP_POLL_S = 0.1
 _CAP_PATIENCE_S = 5.0
@@ -60,7 +62,7 @@ class Meter:
         call = calls.Call(asked.judge, purpose, key, 0, worst_case_usd(asked.judge, prompt), margin_usd)
         rng = Random(f"{self.job.id}/{self.job.attempt}/{key}")  # noqa: S311 - spreads waits, keeps no secret
         return with_retries(
-            lambda n: self._attempt(asked, prompt, replace(call, attempt=before.made + n)),
+            lambda n: self._attempt(asked, prompt, replace(call, attempt=before.made + before.throttled + n)),
             sleep=self.gatekeeper.sleep,
             rng=rng,
             made=before.made,
@@ -102,11 +104,14 @@ class Meter:
         raise PutBack("calls in flight hold the rest of the cap", wait_s=_CAP_FULL_S)
 
     def _settle_fault(self, permit: Permit, call_id: int, fault: ProviderFault) -> None:
-        """Settle a failed call; PutBack when the provider's retry budget is empty."""
+        """Settle a failed call; PutBack when the gate has no retry left, fatal when the judge is dead."""
         self.spool.settle(call_id, calls.failed(fault))
-        is_within_budget = self.gatekeeper.failed(permit, fault)
-        if is_repeatable(fault) and not is_within_budget:
-            reason = f"{permit.judge.provider} fails too often to be asked again at once"
+        gate = self.gatekeeper.failed(permit, fault)
+        if gate.is_dead:
+            since = f"no call has been answered for {gate.failing_s:.0f} s, {gate.failures} have failed"
+            raise ProviderFault("fatal", f"{fault.message}; {since}") from fault
+        if is_repeatable(fault) and not gate.is_within_budget:
+            reason = f"{permit.judge.name} fails too often to be asked again at once"
             raise PutBack(reason, wait_s=_RETRY_BUDGET_EMPTY_S) from fault
 
 
@@ -122,7 +127,8 @@ def with_retries(
     """Run `call(n)` until it answers, the fault is not worth repeating, or patience ends.
 
     Earlier holders of the job made `made` calls for the same question, `ambiguous` of them perhaps billed.
-    A call that may have been billed is repeated at most `ambiguous_repeats` times.
+    A call that may have been billed is repeated at most `ambiguous_repeats` times. A 429 is not an attempt:
+    the call was not made, and being slow never fails a case.
     """
     limit = max(MAX_ATTEMPTS, ambiguous_repeats + 1)
     if made >= limit or ambiguous > ambiguous_repeats:
@@ -136,14 +142,17 @@ def with_retries(
             faults.append(fault)
             raise
 
+    def count_made() -> int:
+        return sum(fault.kind != "rate" for fault in faults)
+
     def is_spent() -> bool:
         perhaps_billed = ambiguous + sum(fault.kind == "ambiguous" for fault in faults)
-        return made + len(faults) >= limit or perhaps_billed > ambiguous_repeats
+        return made + count_made() >= limit or perhaps_billed > ambiguous_repeats
 
     retrying = Retrying(
         retry=retry_if_exception(is_repeatable),
         stop=lambda _: is_spent(),
-        wait=lambda _: _backoff_s(len(faults), faults[-1].retry_after_s or 0.0, rng),
+        wait=lambda _: _backoff_s(max(count_made(), 1), faults[-1], rng),
         sleep=sleep,
         reraise=True,
     )
@@ -155,11 +164,17 @@ def is_repeatable(fault: BaseException) -> bool:
     return isinstance(fault, ProviderFault) and fault.kind in ("rate", "transient", "ambiguous")
 
 
-def _backoff_s(attempt: int, asked_s: float, rng: Random) -> float:
-    """Full-jitter backoff, but never shorter than the provider asked for: jitter only adds to that."""
+def _backoff_s(attempt: int, fault: ProviderFault, rng: Random) -> float:
+    """Full-jitter backoff, but never shorter than the provider asked for: jitter only adds to that.
+
+    A call that may have been billed has few repeats, so its repeat waits until a short outage is over.
+    """
+    asked_s = fault.retry_after_s or 0.0
     if asked_s > MAX_WAIT_S:
         raise PutBack(f"the provider asks to wait {asked_s:.0f} s", wait_s=asked_s)
     backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** (attempt - 1), _LONGEST_BACKOFF_S) * rng.random()
+    if fault.kind == "ambiguous":
+        backoff_s = _OUTAGE_S * (1 + rng.random())
     return max(backoff_s, asked_s * (1 + 0.1 * rng.random()))
 
 

@@ -33,10 +33,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Tries:
-    """The calls that earlier holders of a job made for one question."""
+    """The calls that earlier holders of a job made for one question; `throttled` ones were not processed."""
 
     made: int = 0
     ambiguous: int = 0
+    throttled: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def tries_before(db: Database, job: Job, key: str) -> Tries:
         return Tries()
     row = db.row("tries", job_id=job.id, key=key)
     assert row is not None
-    return Tries(row["made"], row["ambiguous"])
+    return Tries(row["made"], row["ambiguous"], row["throttled"])
 
 
 def paid_reply(db: Database, job: Job, key: str) -> Completion | None:

@@ -43,8 +43,10 @@ SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jso
     %(tool_calls)s::jsonb);
 
 -- tries --
--- How many calls were made for one question of a job since its last retry.
-SELECT count(*) AS made, count(*) FILTER (WHERE c.state IN ('sent', 'unknown')) AS ambiguous
+-- How many calls were made for one question of a job since its last retry; a throttled one was not processed.
+SELECT count(*) FILTER (WHERE c.fault_kind IS DISTINCT FROM 'rate') AS made,
+       count(*) FILTER (WHERE c.state IN ('sent', 'unknown')) AS ambiguous,
+       count(*) FILTER (WHERE c.fault_kind = 'rate') AS throttled
 FROM call_journal c JOIN jobs j ON j.id = c.job_id
 WHERE c.job_id = %(job_id)s AND c.key = %(key)s AND c.reserved_at > j.retried_at;
 

@@ -51,7 +51,6 @@ def test_a_fault_that_may_pass_is_followed_by_another_attempt(kind: FaultKind) -
 @pytest.mark.parametrize(
     ("kind", "calls"),
     [
-        ("rate", MAX_ATTEMPTS),
         ("transient", MAX_ATTEMPTS),
         ("ambiguous", 2),
         ("permanent", 1),
@@ -65,6 +64,20 @@ def test_patience_depends_on_the_kind_of_fault(kind: FaultKind, calls: int) -> N
     assert caught.value.kind == kind
     assert len(provider.attempts) == calls
     assert len(provider.waits) == calls - 1
+
+
+def test_being_throttled_is_not_an_attempt() -> None:
+    provider = Provider([fault("rate")] * 100 + [fault("transient")] * (MAX_ATTEMPTS - 1))
+    assert provider.ask() == ANSWER
+    assert len(provider.attempts) == 100 + MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_repeat_of_a_call_perhaps_billed_waits_until_a_short_outage_is_over(seed: int) -> None:
+    provider = Provider([fault("ambiguous")])
+    provider.ask(seed)
+    [wait_s] = provider.waits
+    assert wait_s > 5
 
 
 def test_what_may_have_been_billed_is_repeated_once_whatever_lies_between() -> None:
