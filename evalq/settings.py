@@ -35,7 +35,8 @@ class Fleet(Definition):
     """The fleet a command starts when no other runs, and how workers behave.
 
     A dead worker's jobs come back after `lease_s`; a worker that was stopped leaves within `drain_s`; one
-    that has grown beyond `memory_mb` restarts.
+    that has grown beyond `memory_mb` restarts. A judge is paused after `dead_after_s` of failures without an
+    answer.
     """
 
     processes: int = Field(default=2, ge=1, le=256)
@@ -43,6 +44,7 @@ class Fleet(Definition):
     lease_s: float = Field(default=60, ge=1, le=3600)
     drain_s: float = Field(default=100, ge=0, le=3600)
     memory_mb: int = Field(default=1500, ge=1)
+    dead_after_s: float = Field(default=60, ge=1, le=86400)
 
     @property
     def lost_after_s(self) -> float:
@@ -311,6 +313,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_FLEET_LEASE_S": (("fleet", "lease_s"), _parse_number),
     "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _parse_number),
     "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _parse_whole_number),
+    "EVALQ_FLEET_DEAD_AFTER_S": (("fleet", "dead_after_s"), _parse_number),
     "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _parse_whole_number),
     "EVALQ_GRADER_MODEL": (("grader_model",), _parse_text),
     "EVALQ_DEFAULT_JUDGES": (("default_judges",), _parse_names),

@@ -38,7 +38,9 @@ class Connections:
         self.spool = Spool(spool_dir(settings, Path.cwd(), environ), db)
         self.snapshots = Snapshots(db)
         self.heartbeat = Heartbeat(db, self.spool, settings.fleet)
-        self.gatekeeper = Gatekeeper(self.broker, sleep=sleep_or_stop)
+        self.gatekeeper = Gatekeeper(
+            self.broker, sleep=sleep_or_stop, dead_after_s=settings.fleet.dead_after_s
+        )
         self._judges: dict[tuple[str, object], ConnectedJudge] = {}
 
     def connected_judge(self, judge_sha: str) -> ConnectedJudge:

@@ -11,7 +11,7 @@ from evalq.drift.alerts import are_due, deliver
 from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
 from evalq.grading.grade import decide_outcome
 from evalq.records import SANDBOX_QUEUE, Grade, Outcome
-from evalq.store import bakeoffs, calls, jobs
+from evalq.store import bakeoffs, calls, jobs, outcomes
 from evalq.store.database import require_schema
 from evalq.store.jobs import Job
 from workers.app import app
@@ -23,6 +23,16 @@ from workers.schedule import open_due_checks
 log = logging.getLogger(__name__)
 
 _DATABASE_AWAY_S = 2.0
+
+_ALIKE = 5
+_FIRST_OUTCOMES = 50
+_HOPELESS = {
+    "call_permanent": "calls fail alike; fix the judge (model, base_url, params), then `evalq resume`",
+    "call_ambiguous": "calls fail alike; see what the server logs, then `evalq resume`",
+    "call_transient": "calls fail alike; see whether the server runs, then `evalq resume`",
+    "truncated": "answers are cut off; raise max_tokens (reasoning counts towards it), then `evalq resume`",
+}
+"""Errors that every further case would meet too, and what to do about them."""
 
 
 @app.task(name="run_case")  # type: ignore[untyped-decorator]
@@ -67,7 +77,7 @@ def work(here: Connections, job: Job) -> None:
         if case_run.leaves_code(completion):
             _hand_over(here, job, grades)
         else:
-            jobs.finish(db, job, decide_outcome(case_run.to_grade(completion), grades), grades)
+            _finish(here, job, decide_outcome(case_run.to_grade(completion), grades), grades)
     except PutBack as exc:
         jobs.release(db, job, wait_s=exc.wait_s)
     except CapReached as exc:
@@ -95,11 +105,25 @@ def _hand_over(here: Connections, job: Job, grades: Sequence[Grade]) -> None:
 def _end_faulted(here: Connections, job: Job, fault: ProviderFault) -> None:
     """End the job as errored; a fault that every call of the judge would meet pauses the judge instead."""
     if fault.kind != "fatal":
-        jobs.finish(here.db, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
+        _finish(here, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
         return
     jobs.release(here.db, job, wait_s=0)
-    if bakeoffs.pause_run(here.db, job.run_id, fault.message):
-        log.warning("run_id=%s: paused: %s", job.run_id, fault.message)
+    _pause(here, job, fault.message)
+
+
+def _finish(here: Connections, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> None:
+    """Write a job's end; the judge is paused when all its first jobs ended in the same error."""
+    if not jobs.finish(here.db, job, outcome, grades) or outcome.error_kind not in _HOPELESS:
+        return
+    n, alike = outcomes.count_alike(here.db, job.run_id, outcome, limit=_FIRST_OUTCOMES)
+    if _ALIKE <= n == alike < _FIRST_OUTCOMES and "content policy" not in (outcome.message or ""):
+        _pause(here, job, f"{alike} of {n} {_HOPELESS[outcome.error_kind]}: {outcome.message}")
+
+
+def _pause(here: Connections, job: Job, reason: str) -> None:
+    """Pause the judge; the others go on."""
+    if bakeoffs.pause_run(here.db, job.run_id, reason):
+        log.warning("run_id=%s: paused: %s", job.run_id, reason)
         conclusion.conclude_paused(here.db, job.bakeoff_id)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from evalq.calling.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
+from evalq.calling.rate_limit import estimate_tokens
 from evalq.definitions.catalogue import Catalogue, pick_judges
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
@@ -65,9 +66,8 @@ class Plan:
 
     def window(self, judge: JudgeConfig) -> int:
         """How many messages of a judge's gate to publish at once: about twenty seconds of its limits."""
-        characters = [len(answer_prompt(self.task, case).user) for case in self.evalset.cases[:20]]
-        tokens = max(1, (len(self.task.system_prompt) + sum(characters) // len(characters)) // 4)
-        return window(judge, input_tokens=tokens, output_tokens=self.task.max_tokens)
+        tokens = [estimate_tokens(answer_prompt(self.task, case)) for case in self.evalset.cases[:20]]
+        return window(judge, input_tokens=sum(tokens) // len(tokens), output_tokens=self.task.max_tokens)
 
     @property
     def draft_warning(self) -> str | None:

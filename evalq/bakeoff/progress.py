@@ -55,6 +55,7 @@ def _judge(tally: JudgeTally, cost: JudgeCost, minutes: float) -> JudgeProgress:
         retries=cost.retries,
         rpm=tally.last_minute / minutes,
         broken=f"paused: {tally.pause_reason}" if tally.pause_reason else _broken(tally),
+        note=cost.trouble,
     )
 
 

@@ -50,7 +50,7 @@ class QuietView:
 
 
 class PlainView(QuietView):
-    """One key=value line per tenth done or half minute, never a redraw: for pipes and CI."""
+    """One key=value line per tenth done or half minute, and each trouble at once: for pipes and CI."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -59,6 +59,7 @@ class PlainView(QuietView):
         self._written: Progress | None = None
         self._step = 0
         self._written_at: datetime | None = None
+        self._told: set[tuple[str, str]] = set()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -75,6 +76,17 @@ class PlainView(QuietView):
         silence_s = (progress.now - self._written_at).total_seconds()
         if _percent(progress) // STEP_PERCENT > self._step or silence_s >= SILENCE_S:
             self._write(progress)
+        self._tell_troubles(progress)
+
+    def _tell_troubles(self, progress: Progress) -> None:
+        """Write each trouble of a judge at once, and only once."""
+        for judge in progress.judges:
+            trouble = judge.broken or judge.note
+            if trouble and (judge.judge, trouble) not in self._told:
+                self._told.add((judge.judge, trouble))
+                line = f"{progress.now:%H:%M:%S} run={progress.bakeoff_id} {judge.judge}: {trouble}"
+                self._stream.write(one_line(line) + "\n")
+                self._stream.flush()
 
     def _write(self, progress: Progress) -> None:
         self._written, self._written_at = progress, progress.now

@@ -10,6 +10,7 @@ from evalq.records import CallTotals, Evidence, Outcome, OutcomeRow, Verdict
 from evalq.results import Agreement, RunResult
 from evalq.store import cached_verdicts
 from evalq.store.database import Connection, Database
+from evalq.store.jobs import storable
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class JudgeCost:
     cost_usd: Decimal = Decimal(0)
     retries: int = 0
     grade_calls: int = 0
+    trouble: str | None = None
+    """The last fault, if nothing has been answered since."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,19 @@ def judge_costs(db: Database, bakeoff_id: int) -> defaultdict[str, JudgeCost]:
         judge = row.pop("judge")
         costs[judge] = JudgeCost(**row)
     return costs
+
+
+def count_alike(db: Database, run_id: int, outcome: Outcome, *, limit: int) -> tuple[int, int]:
+    """How many outcomes a run has, up to `limit`, and how many of them are this same error."""
+    row = db.row(
+        "alike_errors",
+        run_id=run_id,
+        error_kind=outcome.error_kind,
+        message=storable(outcome.message),
+        limit=limit,
+    )
+    assert row is not None
+    return row["n"], row["alike"]
 
 
 def past_tallies(db: Database, task: str, *, limit: int) -> list[PastTally]:

@@ -51,12 +51,25 @@ LEFT JOIN completions k ON k.job_id = o.job_id
 WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id ORDER BY r.id;
 
 -- progress_costs --
--- Dollars and retries per judge for the live display.
+-- Dollars, retries and the current trouble per judge for the live display: the last fault, if nothing was answered since.
 SELECT r.judge, coalesce(sum(c.cost_usd), 0) AS cost_usd,
        count(*) FILTER (WHERE c.purpose = 'answer' AND c.attempt > 1) AS retries,
-       count(*) FILTER (WHERE c.purpose = 'grade') AS grade_calls
+       count(*) FILTER (WHERE c.purpose = 'grade') AS grade_calls,
+       CASE WHEN max(c.id) FILTER (WHERE c.fault_kind <> 'rate')
+                 > coalesce(max(c.id) FILTER (WHERE c.state = 'settled' AND c.fault_kind IS NULL), 0)
+            THEN (array_agg(c.fault_message ORDER BY c.id DESC) FILTER (WHERE c.fault_kind <> 'rate'))[1] END AS trouble
 FROM runs r JOIN jobs j ON j.run_id = r.id JOIN call_journal c ON c.job_id = j.id
 WHERE r.bakeoff_id = %(bakeoff_id)s GROUP BY r.id;
+
+-- alike_errors --
+-- Of the first outcomes of a run, how many there are and how many are the same error; numbers and ids may differ.
+WITH first AS (
+    SELECT verdict, error_kind, message FROM outcomes WHERE run_id = %(run_id)s LIMIT %(limit)s
+)
+SELECT count(*) AS n, count(*) FILTER (WHERE verdict = 'errored' AND error_kind = %(error_kind)s
+       AND regexp_replace(message, '[0-9A-Fa-f-]{6,}|[0-9]+', '#', 'g')
+         = regexp_replace(%(message)s, '[0-9A-Fa-f-]{6,}|[0-9]+', '#', 'g')) AS alike
+FROM first;
 
 -- add_eval_run --
 -- Write a run's row over the one it has: it was stopped before, or people changed outcomes; its notes stay. finished_at is the
