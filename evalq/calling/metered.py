@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from random import Random
 
@@ -65,8 +65,7 @@ class Meter:
             lambda n: self._attempt(asked, prompt, replace(call, attempt=before.made + before.throttled + n)),
             sleep=self.gatekeeper.sleep,
             rng=rng,
-            made=before.made,
-            ambiguous=before.ambiguous,
+            before=before,
             ambiguous_repeats=self.job.ambiguous_repeats,
         )
 
@@ -120,43 +119,60 @@ def with_retries(
     *,
     sleep: Callable[[float], None],
     rng: Random,
-    made: int = 0,
-    ambiguous: int = 0,
+    before: calls.Tries | None = None,
     ambiguous_repeats: int = 1,
 ) -> Completion:
     """Run `call(n)` until it answers, the fault is not worth repeating, or patience ends.
 
-    Earlier holders of the job made `made` calls for the same question, `ambiguous` of them perhaps billed.
-    A call that may have been billed is repeated at most `ambiguous_repeats` times. A 429 is not an attempt:
-    the call was not made, and being slow never fails a case.
+    `before` counts the calls that earlier holders of the job made for the same question. A call that may have
+    been billed is repeated at most `ambiguous_repeats` times. A 429 is not an attempt: the call was not
+    processed, and being slow never fails a case.
     """
-    limit = max(MAX_ATTEMPTS, ambiguous_repeats + 1)
-    if made >= limit or ambiguous > ambiguous_repeats:
-        raise ProviderFault("permanent", f"given up after {made} calls, {ambiguous} of them perhaps billed")
-    faults: list[ProviderFault] = []
-
-    def attempt() -> Completion:
-        try:
-            return call(len(faults) + 1)
-        except ProviderFault as fault:
-            faults.append(fault)
-            raise
-
-    def count_made() -> int:
-        return sum(fault.kind != "rate" for fault in faults)
-
-    def is_spent() -> bool:
-        perhaps_billed = ambiguous + sum(fault.kind == "ambiguous" for fault in faults)
-        return made + count_made() >= limit or perhaps_billed > ambiguous_repeats
-
+    attempts = _Attempts(before or calls.Tries(), ambiguous_repeats)
+    if attempts.are_spent:
+        raise ProviderFault("permanent", f"given up after {attempts.made} calls, some perhaps billed")
     retrying = Retrying(
         retry=retry_if_exception(is_repeatable),
-        stop=lambda _: is_spent(),
-        wait=lambda _: _backoff_s(max(count_made(), 1), faults[-1], rng),
+        stop=lambda _: attempts.are_spent,
+        wait=lambda _: _backoff_s(attempts, rng),
         sleep=sleep,
         reraise=True,
     )
-    return retrying(attempt)
+    return retrying(attempts.run, call)
+
+
+@dataclass
+class _Attempts:
+    """The attempts at one question: those of earlier holders of the job, and the faults since."""
+
+    before: calls.Tries
+    ambiguous_repeats: int
+    faults: list[ProviderFault] = field(default_factory=list)
+
+    def run(self, call: Callable[[int], Completion]) -> Completion:
+        """Make the next attempt, and keep its fault."""
+        try:
+            return call(len(self.faults) + 1)
+        except ProviderFault as fault:
+            self.faults.append(fault)
+            raise
+
+    @property
+    def since(self) -> int:
+        """Calls that failed since; throttled ones do not count."""
+        return sum(fault.kind != "rate" for fault in self.faults)
+
+    @property
+    def made(self) -> int:
+        """All calls that failed."""
+        return self.before.made + self.since
+
+    @property
+    def are_spent(self) -> bool:
+        """Whether no further attempt is allowed."""
+        perhaps_billed = self.before.ambiguous + sum(fault.kind == "ambiguous" for fault in self.faults)
+        limit = max(MAX_ATTEMPTS, self.ambiguous_repeats + 1)
+        return self.made >= limit or perhaps_billed > self.ambiguous_repeats
 
 
 def is_repeatable(fault: BaseException) -> bool:
@@ -164,15 +180,16 @@ def is_repeatable(fault: BaseException) -> bool:
     return isinstance(fault, ProviderFault) and fault.kind in ("rate", "transient", "ambiguous")
 
 
-def _backoff_s(attempt: int, fault: ProviderFault, rng: Random) -> float:
+def _backoff_s(attempts: _Attempts, rng: Random) -> float:
     """Full-jitter backoff, but never shorter than the provider asked for: jitter only adds to that.
 
     A call that may have been billed has few repeats, so its repeat waits until a short outage is over.
     """
+    fault = attempts.faults[-1]
     asked_s = fault.retry_after_s or 0.0
     if asked_s > MAX_WAIT_S:
         raise PutBack(f"the provider asks to wait {asked_s:.0f} s", wait_s=asked_s)
-    backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** (attempt - 1), _LONGEST_BACKOFF_S) * rng.random()
+    backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** max(attempts.since - 1, 0), _LONGEST_BACKOFF_S) * rng.random()
     if fault.kind == "ambiguous":
         backoff_s = _OUTAGE_S * (1 + rng.random())
     return max(backoff_s, asked_s * (1 + 0.1 * rng.random()))

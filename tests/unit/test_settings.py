@@ -66,6 +66,7 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_FLEET_LEASE_S": "2.5",
         "EVALQ_FLEET_DRAIN_S": "30",
         "EVALQ_FLEET_MEMORY_MB": "800",
+        "EVALQ_FLEET_DEAD_AFTER_S": "90",
         "EVALQ_AMBIGUOUS_REPEATS": "0",
         "EVALQ_GRADER_MODEL": "haiku-4.5",
         "EVALQ_DEFAULT_JUDGES": "haiku-4.5, grok-4.3",

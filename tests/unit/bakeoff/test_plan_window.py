@@ -2,8 +2,10 @@
 
 import pytest
 
-from evalq.bakeoff.plan import LARGEST_WINDOW, window
+from evalq.bakeoff.plan import LARGEST_WINDOW, make_plan, window
+from evalq.definitions.evalset import CaseMessage, EvalCase, EvalSet
 from evalq.definitions.judge import SimulatedJudge
+from evalq.definitions.task import ScoringConfig, TaskConfig
 
 
 @pytest.mark.parametrize(
@@ -23,3 +25,25 @@ from evalq.definitions.judge import SimulatedJudge
 def test_a_window_is_twenty_seconds_of_the_tightest_limit(limits: dict[str, float], expected: int) -> None:
     judge = SimulatedJudge(name="j", provider="simulated", model="m", **limits)  # type: ignore[arg-type]
     assert window(judge, input_tokens=100, output_tokens=50) == expected
+
+
+def test_the_turns_of_a_conversation_count_towards_the_window() -> None:
+    judge = SimulatedJudge(name="j", provider="simulated", model="m", input_tpm=60_000)
+    task = TaskConfig(
+        name="t",
+        system_prompt="",
+        user_template="{q}",
+        scoring=ScoringConfig(mode="strict_substring", pass_rule="exact_match"),
+        max_tokens=16,
+    )
+    talk = [
+        CaseMessage(role="user", content="x" * 30_000),
+        CaseMessage(role="assistant", content="y"),
+        CaseMessage(role="user", content="z"),
+    ]
+    short = EvalCase(id="a", inputs={"q": "z"}, expected={"answer": "z"})
+    long = EvalCase(id="a", inputs={"q": "z"}, expected={"answer": "z"}, messages=talk)
+    windows = [
+        make_plan(task, EvalSet(name="s", cases=[case]), [judge]).window(judge) for case in (short, long)
+    ]
+    assert windows[0] > windows[1] == 4

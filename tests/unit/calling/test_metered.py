@@ -6,6 +6,7 @@ import pytest
 from evalq.calling.metered import MAX_ATTEMPTS, with_retries
 from evalq.errors import FaultKind, ProviderFault, PutBack
 from evalq.records import Completion
+from evalq.store.calls import Tries
 
 ANSWER = Completion("answered", "yes")
 
@@ -113,7 +114,7 @@ def test_a_wait_longer_than_a_slot_may_be_held_puts_the_job_back() -> None:
 def test_what_earlier_holders_of_the_job_tried_counts(made: int, ambiguous: int) -> None:
     with pytest.raises(ProviderFault, match="given up"):
         with_retries(
-            lambda n: pytest.fail("asked again"), sleep=print, rng=Random(0), made=made, ambiguous=ambiguous
+            lambda n: pytest.fail("asked again"), sleep=print, rng=Random(0), before=Tries(made, ambiguous)
         )
 
 

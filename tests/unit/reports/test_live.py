@@ -196,6 +196,17 @@ def test_a_plain_view_that_saw_nothing_says_nothing() -> None:
     assert stream.getvalue() == ""
 
 
+def test_a_trouble_of_a_judge_is_written_at_once_and_once(progress: Progress) -> None:
+    first, *others = progress.judges
+    troubled = replace(first, broken=None, note="cannot connect to openai at 127.0.0.1:9: refused")
+    told = replace(progress, judges=(troubled, *others))
+    stream = io.StringIO()
+    with PlainView(stream) as view:
+        view.update(told)
+        view.update(told)
+    assert stream.getvalue().count("127.0.0.1:9") == 1
+
+
 def test_the_live_view_redraws_at_most_four_times_a_second(progress: Progress) -> None:
     stream = Terminal()
     console = Console(file=stream, width=100, height=40, force_terminal=True, _environ={"TERM": "xterm"})
