@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from evalq.definitions.definition import Definition
+from evalq.definitions.url_secrets import PublicUrl
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable, or of a key stored by `evalq keys set`."""
@@ -31,7 +32,7 @@ class Webhook(Definition):
     Private, loopback and link-local addresses are refused unless `allow_private` is true.
     """
 
-    url: str | None = Field(default=None, pattern=r"^https?://")
+    url: PublicUrl | None = Field(default=None, pattern=r"^https?://")
     url_env: Variable | None = None
     headers_env: dict[str, Variable] = Field(default={})
     allow_private: bool = False

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.url_secrets import PublicHeaders, PublicUrl
 from evalq.money import read_usd
 
 Proportion = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -70,7 +71,7 @@ class ModelJudge(BaseJudge):
     """
 
     model: str = Field(min_length=1)
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    base_url: PublicUrl | None = Field(default=None, pattern=r"^https?://")
     deadline_s: Deadline = 120.0
     params: dict[str, Any] = Field(default={})
     neutral_params: list[str] = Field(default=[], exclude_if=is_unset)
@@ -143,9 +144,9 @@ class HttpJudge(BaseJudge):
     """
 
     provider: Literal["http"]
-    url: str = Field(pattern=r"^https?://")
+    url: PublicUrl = Field(pattern=r"^https?://")
     method: Literal["GET", "POST", "PUT"] = "POST"
-    headers: dict[str, str] = Field(default={})
+    headers: PublicHeaders = Field(default={})
     headers_env: dict[str, str] = Field(default={})
     body: Any = Field(default={"input": "{user}"})
     answer: str = "$.answer"

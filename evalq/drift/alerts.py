@@ -112,16 +112,26 @@ def _address(host: str, port: int, *, allow_private: bool) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is public, also if it is an IPv4 address mapped into IPv6."""
+    """Whether an address is public: for IPv6 one that leads to no IPv4 address in disguise."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and (inner := ip.ipv4_mapped or ip.sixtofour or _nat64(ip)):
-        return inner.is_global and not inner.is_multicast
-    return ip.is_global and not ip.is_multicast
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or _nat64(ip)
+        if inner:
+            return is_public(str(inner))
+        return ip in _GLOBAL_IPV6 and ip.is_global and not (ip.sixtofour or ip.teredo)
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _CLOUD_SERVICES)
 
 
 def _nat64(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     is_inside = ip in ipaddress.IPv6Network("64:ff9b::/96")
     return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if is_inside else None
+
+
+_GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
+_CLOUD_SERVICES = (
+    ipaddress.IPv4Network("192.0.0.0/24"),  # Oracle's metadata
+    ipaddress.IPv4Network("168.63.129.16/32"),  # Azure's host
+)
 
 
 _TELEGRAM_URL = "https://api.telegram.org/bot{token}/sendMessage"

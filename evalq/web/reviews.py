@@ -62,6 +62,7 @@ def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> St
     def route(path: str, method: str, handle: Callable[[Database, Request], Mapping[str, Any]]) -> Route:
         def endpoint(request: Request) -> JSONResponse:
             access.check(request)
+            _refuse_unstorable([*request.query_params.values(), *request.path_params.values()])
             return JSONResponse(handle(db, request), headers=_HEADERS)
 
         return Route(path, endpoint, methods=[method])
@@ -135,19 +136,40 @@ def _read_body(request: Request) -> Mapping[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send JSON: Content-Type: application/json")
     length = request.headers.get("content-length", "")
-    if not length.isdecimal():
+    if not (length.isascii() and length.isdecimal()):
         raise HTTPException(411, "send the length of the body: Content-Length")
-    if int(length[:10]) > MAX_BODY_BYTES:
-        raise HTTPException(413, f"a body of more than {MAX_BODY_BYTES} bytes")
     # Endpoints run in threads; only the event loop can read the rest of the body.
-    content: bytes = anyio.from_thread.run(request.body)
+    content: bytes = anyio.from_thread.run(_receive_body, request)
     try:
         value = load_json(content.decode("utf-8"), "the body").value
     except UnicodeDecodeError:
         raise HTTPException(400, "the body is not UTF-8") from None
     if not isinstance(value, dict) or not value.keys() <= _BODY_KEYS:
         raise HTTPException(400, f"send an object with {', '.join(sorted(_BODY_KEYS))}")
+    _refuse_unstorable(value)
     return value
+
+
+async def _receive_body(request: Request) -> bytes:
+    """The body; what counts is the number of bytes that come, whatever the headers say."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BODY_BYTES:
+            raise HTTPException(413, f"a body of more than {MAX_BODY_BYTES} bytes", {"connection": "close"})
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _refuse_unstorable(value: Any) -> None:
+    """Refuse texts that Postgres cannot hold: with NUL, or with half a surrogate pair."""
+    if isinstance(value, str) and ("\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value)):
+        raise HTTPException(400, "a text holds characters that cannot be stored")
+    if isinstance(value, list):
+        for item in value:
+            _refuse_unstorable(item)
+    elif isinstance(value, dict):
+        _refuse_unstorable([*value.keys(), *value.values()])
 
 
 def _refuse(request: Request, exc: Exception) -> JSONResponse:

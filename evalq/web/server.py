@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from evalq.errors import InputError, Problem, Refused
 from evalq.store.database import Database
+from evalq.web.half_open import TimelyProtocol
 from evalq.web.reviews import review_app
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -78,14 +79,20 @@ def listen(address: str, port: int) -> Iterator[Endpoint]:
 
 def serve(served: ServedApp, endpoint: Endpoint) -> None:
     """Run until Ctrl-C."""
-    config = uvicorn.Config(
-        served.app,
+    uvicorn.Server(make_config(served.app)).run(sockets=[endpoint.socket])
+
+
+def make_config(app: Starlette) -> uvicorn.Config:
+    """The server's settings: what one sender leaves open does not keep others out."""
+    return uvicorn.Config(
+        app,
+        http=TimelyProtocol,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         lifespan="off",
-        limit_concurrency=128,
+        limit_concurrency=256,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=10,
     )
-    uvicorn.Server(config).run(sockets=[endpoint.socket])

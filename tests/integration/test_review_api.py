@@ -2,8 +2,10 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from evalq.engines.processes import wait_until
 from evalq.errors import InputError, Refused
 from evalq.store.database import Database
 from evalq.web.reviews import MAX_BODY_BYTES, review_app
-from evalq.web.server import is_loopback, listen
+from evalq.web.server import is_loopback, listen, make_config
 
 TOKEN = "a-token-of-the-test"
 Ask = Callable[..., tuple[int, dict[str, Any]]]
@@ -26,7 +28,7 @@ def ask(db: Database) -> Iterator[Ask]:
     """Sends a request and returns the status and the document."""
     with listen("127.0.0.1", 0) as endpoint:
         app = review_app(db, token=TOKEN, hosts=["127.0.0.1"])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        server = uvicorn.Server(make_config(app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [endpoint.socket]})
         thread.start()
         assert wait_until(lambda: server.started, timeout_s=PATIENCE_S)
@@ -50,6 +52,7 @@ def ask(db: Database) -> Iterator[Ask]:
             connection.close()
             return reply.status, document
 
+        send.port = port  # type: ignore[attr-defined]
         yield send
         server.should_exit = True
         thread.join()
@@ -102,6 +105,53 @@ def test_what_is_wrong_with_a_rating_is_said(ask: Ask, item: str) -> None:
         assert (status, list(document)) == (code, ["error"]), body
     assert ask("POST", path, {"rating": True}, content_type="text/plain")[0] == 415
     assert ask("POST", path, "x" * (MAX_BODY_BYTES + 1))[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/reviews/next?reviewer=ann&grader=%00", None),
+        ("GET", "/api/reviews/next?reviewer=a%00n", None),
+        ("GET", "/api/reviews/status?bakeoff=%00", None),
+        ("DELETE", "/api/reviews/%00?reviewer=ann", None),
+        ("POST", "/api/reviews/ITEM", {"reviewer": "a\0n", "rating": True}),
+        ("POST", "/api/reviews/ITEM", {"reviewer": "ann", "rating": True, "comment": "\ud800"}),
+        ("POST", "/api/reviews/ITEM", {"reviewer": "ann", "rating": ["\0"]}),
+    ],
+)
+def test_a_text_that_cannot_be_stored_is_the_senders_mistake(
+    ask: Ask, item: str, method: str, path: str, body: Any
+) -> None:
+    assert ask(method, path.replace("ITEM", item), body)[0] == 400
+
+
+LARGE = b"x" * (MAX_BODY_BYTES + 1)
+SMUGGLED = [
+    b"content-length: 00000000000000%d\r\n\r\n%s" % (len(LARGE), LARGE),
+    b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(LARGE), LARGE),
+    b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(LARGE), LARGE),
+]
+
+
+@pytest.mark.parametrize("rest", SMUGGLED, ids=["leading zeros", "chunked with a length", "chunked"])
+def test_a_body_is_as_large_as_the_bytes_that_come(ask: Any, item: str, rest: bytes) -> None:
+    head = f"POST /api/reviews/{item} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n"
+    head += "content-type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", ask.port), timeout=PATIENCE_S) as sent:
+        sent.sendall(head.encode() + rest)
+        assert sent.recv(100).split()[1] in (b"400", b"411", b"413")
+
+
+def test_requests_that_are_never_finished_keep_nobody_out(ask: Any) -> None:
+    half = b"POST /api/reviews/x HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    started = [b"", half, half + b"content-length: 9\r\n\r\n{"]
+    with ExitStack() as stack:
+        for number in range(300):
+            one = socket.create_connection(("127.0.0.1", ask.port), timeout=PATIENCE_S)
+            stack.enter_context(one)
+            with suppress(OSError):  # closed already, to make room
+                one.sendall(started[number % 3])
+        assert ask("GET", "/api/reviews/status")[0] in (200, 400)
 
 
 def test_what_is_not_there_is_said(ask: Ask, item: str) -> None:

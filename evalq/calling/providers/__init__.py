@@ -32,7 +32,11 @@ PROVIDERS = tuple(_ADAPTERS)
 
 
 def connect(judge: "JudgeConfig", environ: Mapping[str, str]) -> Adapter:
-    """The adapter of a judge; keys are read from `environ`."""
+    """The adapter of a judge; keys are read from `environ`, and kept out of what it returns."""
     module, name = _ADAPTERS[judge.provider].split(":")
     make_adapter = getattr(import_module(module), name)
-    return cast(Adapter, make_adapter(judge, environ))
+    adapter = cast(Adapter, make_adapter(judge, environ))
+    from evalq.calling.providers.scrubbing import ScrubbingAdapter, find_secrets
+
+    secrets = find_secrets(judge, environ)
+    return ScrubbingAdapter(adapter, secrets) if secrets else adapter

@@ -2,6 +2,7 @@
 
 import http.client
 import io
+import ipaddress
 import os
 import socket
 import ssl
@@ -89,6 +90,23 @@ class _TimelyResponse(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_TimelyStream(sock, self.fp.detach()))
 
 
+_METADATA = tuple(
+    ipaddress.ip_network(network)
+    for network in ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "168.63.129.16/32", "192.0.0.192/32")
+)
+
+
+class MetadataAddress(HTTPError):
+    """The connection led to an address where a machine in a cloud keeps its secrets; nothing was sent."""
+
+
+def _is_metadata(address: str) -> bool:
+    """Judged by the address that was connected to, however the URL wrote it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    inner = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return any((inner or ip) in network for network in _METADATA)
+
+
 class _Timely:
     """A connection that sends a request in one piece: one packet, one TLS record, one deadline."""
 
@@ -116,7 +134,13 @@ class _Timely:
         connection: Any = self
         if connection.sock is None:
             connection.connect()
+            self._refuse_metadata(connection)
         connection.sock.settimeout(current_call.time_left_s())
+
+    def _refuse_metadata(self, connection: Any) -> None:
+        if _is_metadata(connection.sock.getpeername()[0]):
+            connection.close()
+            raise MetadataAddress
 
 
 class TimelyConnection(_Timely, urllib3.connection.HTTPConnection):
@@ -289,6 +313,8 @@ def _connect_error(
 ) -> httpx2.TransportError:
     if isinstance(inner, ssl.SSLCertVerificationError):
         return NeverConnects("the server's certificate is not trusted")
+    if isinstance(exc, MetadataAddress):
+        return NeverConnects("its address is link-local, where machines keep secrets")
     if isinstance(exc, ProxySchemeUnknown):
         return NeverConnects("the environment names a proxy that is neither http nor https")
     if is_timeout and not isinstance(exc, NewConnectionError):

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import re
+import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,10 +98,14 @@ def check_base_url(url: str) -> str:
 
 
 def _is_link_local(host: str) -> bool:
+    """Whether a number is one, also as 2852039166 or 0xa9.254.43518; names are judged when connecting."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))
+        except (OSError, UnicodeError):
+            return False
     mapped = getattr(address, "ipv4_mapped", None)
     return address.is_link_local or bool(mapped and mapped.is_link_local)
 

@@ -105,6 +105,11 @@ def test_a_command_that_reads_nothing_has_still_arrived() -> None:
         "2002:7f00:1::",
         "64:ff9b::7f00:1",
         "ff02::1",
+        "::169.254.169.254",
+        "64:ff9b:1::a9fe:a9fe",
+        "192.0.0.192",
+        "168.63.129.16",
+        "2001:0:1::1",
     ],
 )
 def test_addresses_that_are_not_the_internets_are_private(address: str) -> None:
@@ -124,6 +129,11 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         ("https://[::1]/", "private"),
         ("https://169.254.169.254/latest/meta-data", "private"),
         ("https://2130706433/", "private"),
+        ("https://2852039166/", "private"),
+        ("https://0xa9fea9fe/", "private"),
+        ("https://0251.0376.0251.0376/", "private"),
+        ("https://169.254.43518/", "private"),
+        ("https://127.1/", "private"),
         ("http://8.8.8.8/", "not https"),
         ("ftp://8.8.8.8/", "not an http or https URL"),
         ("https://", "not an http or https URL"),

@@ -75,6 +75,11 @@ def test_any_http_address_can_be_a_base_url(url: str) -> None:
         ("http://example.org?x=1", "more than a path"),
         ("http://169.254.169.254/latest", "link-local"),
         ("http://[fe80::1]/", "link-local"),
+        ("http://2852039166/", "link-local"),
+        ("http://0xa9fea9fe/", "link-local"),
+        ("http://0251.0376.0251.0376/", "link-local"),
+        ("http://169.254.43518/", "link-local"),
+        ("http://0xa9.254.43518:80/", "link-local"),
         ("http://[::ffff:169.254.169.254]/", "link-local"),
     ],
 )
