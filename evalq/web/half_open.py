@@ -1,6 +1,5 @@
 """Connections of the web server that must send their request in time, and make room for others until then."""
 
-import asyncio
 import time
 from typing import Any
 
@@ -17,7 +16,7 @@ class TimelyProtocol(H11Protocol):
     """A connection with one deadline for each request, headers and body together."""
 
     waiting_since = 0.0
-    _deadline: asyncio.TimerHandle | None = None
+    _deadline: Any = None
 
     @property
     def is_waiting(self) -> bool:

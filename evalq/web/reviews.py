@@ -138,8 +138,7 @@ def _read_body(request: Request) -> Mapping[str, Any]:
     length = request.headers.get("content-length", "")
     if not (length.isascii() and length.isdecimal()):
         raise HTTPException(411, "send the length of the body: Content-Length")
-    # Endpoints run in threads; only the event loop can read the rest of the body.
-    content: bytes = anyio.from_thread.run(_receive_body, request)
+    content = _receive_body(request)
     try:
         value = load_json(content.decode("utf-8"), "the body").value
     except UnicodeDecodeError:
@@ -150,15 +149,15 @@ def _read_body(request: Request) -> Mapping[str, Any]:
     return value
 
 
-async def _receive_body(request: Request) -> bytes:
+def _receive_body(request: Request) -> bytes:
     """The body; what counts is the number of bytes that come, whatever the headers say."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BODY_BYTES:
+    content, stream = b"", request.stream()
+    # Endpoints run in threads; only the event loop can read the rest of the body.
+    while (part := anyio.from_thread.run(anext, stream, None)) is not None:
+        content += part
+        if len(content) > MAX_BODY_BYTES:
             raise HTTPException(413, f"a body of more than {MAX_BODY_BYTES} bytes", {"connection": "close"})
-        parts.append(part)
-    return b"".join(parts)
+    return content
 
 
 def _refuse_unstorable(value: Any) -> None:

@@ -281,11 +281,6 @@ def test_a_key_is_sent_as_a_bearer(wire: Captured) -> None:
     assert wire.headers["authorization"] == "Bearer sk-secret-1"
 
 
-def test_a_name_in_the_url_is_sent_as_basic_auth(wire: Captured) -> None:
-    ask(http_judge(wire, url=wire.url.replace("//", "//me:p%40ss@") + "/ask"))
-    assert wire.headers["authorization"] == "Basic bWU6cEBzcw=="
-
-
 @pytest.mark.parametrize(
     ("path", "reply", "state", "text"),
     [
