@@ -3,10 +3,11 @@
 import ipaddress
 import json
 import re
-import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+
+_OLD_NUMBER = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", re.ASCII)
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
@@ -100,14 +101,29 @@ def check_base_url(url: str) -> str:
 def _is_link_local(host: str) -> bool:
     """Whether a number is one, also as 2852039166 or 0xa9.254.43518; names are judged when connecting."""
     try:
-        address = ipaddress.ip_address(host)
+        address = _read_old_ipv4(host) or ipaddress.ip_address(host)
     except ValueError:
-        try:
-            address = ipaddress.ip_address(socket.inet_aton(host))
-        except (OSError, UnicodeError):
-            return False
+        return False
     mapped = getattr(address, "ipv4_mapped", None)
     return address.is_link_local or bool(mapped and mapped.is_link_local)
+
+
+def _read_number(part: str) -> int:
+    if part.startswith("0x"):
+        return int(part, 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def _read_old_ipv4(host: str) -> ipaddress.IPv4Address | None:
+    """An IPv4 address as resolvers read it: up to four numbers, octal and hexadecimal too, the last large."""
+    parts = host.lower().split(".")
+    if len(parts) > 4 or not all(_OLD_NUMBER.fullmatch(part) for part in parts):
+        return None
+    numbers = [_read_number(part) for part in parts]
+    total = numbers.pop()
+    for place, number in enumerate(numbers):
+        total += number << (24 - 8 * place)
+    return ipaddress.IPv4Address(total) if total < 2**32 else None
 
 
 def _split_url(path: str) -> tuple[str | None, str]:
