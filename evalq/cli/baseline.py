@@ -58,6 +58,11 @@ def baseline() -> None:
 @click.option("--tag", multiple=True, help="Only evals with this tag; given twice, with either.")
 @click.option("--version", help="The version or commit that gives the outputs.")
 @click.option(
+    "--accept-doubtful",
+    is_flag=True,
+    help="Keep answers with an error status or out of their tolerance, too.",
+)
+@click.option(
     "--force", is_flag=True, help="Replace files under baselines/ even if evalq did not write them."
 )
 @options.max_cost
@@ -68,12 +73,19 @@ def baseline() -> None:
 @options.collect_run_options
 @pass_context
 def capture(
-    context: Context, path: Path, wanted: SuiteOptions, version: str | None, force: bool, run: RunOptions
+    context: Context,
+    path: Path,
+    wanted: SuiteOptions,
+    version: str | None,
+    accept_doubtful: bool,
+    force: bool,
+    run: RunOptions,
 ) -> int:
     """Run the regression evals of FILE once and keep their outputs as baselines.
 
     They are kept for each judge, or tested system, in the database and under baselines/ in the suite's
-    folder. Exit code 3: some evals gave no output.
+    folder; matchers such as {{any_uuid}} of the suite's own baselines stay. Exit code 3: some evals gave no
+    output, or one that is not kept because it is doubtful.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.formats.suite.baselines import refuse_foreign_files
@@ -85,12 +97,16 @@ def capture(
     refuse_foreign_files(plan.suite, (one.id for one in plan.suite.evals), force=force)
     refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
     with context.open_session(fleet=True) as session, watched_runner(context, session, run) as runner:
-        found = run_capture(runner, plan, version=version, now=datetime.now(UTC))
+        found = run_capture(
+            runner, plan, version=version, now=datetime.now(UTC), accept_doubtful=accept_doubtful
+        )
     _show_captured(found, as_json=run.as_json)
+    _note_doubtful(found, accepted=accept_doubtful)
     suggest(f"evalq baseline compare {path}")
     if found.rounds.is_capped:
         return 4
-    return 3 if found.missing else 0
+    is_incomplete = found.missing or (found.doubtful and not accept_doubtful)
+    return 3 if is_incomplete else 0
 
 
 @baseline.command("show")
@@ -170,7 +186,9 @@ def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
             kept.append({**fields, "version": one.version, "output": one.output})
         missing = [{"eval_id": eval_id, "judge": judge} for eval_id, judge in found.missing]
         bakeoffs = list(found.rounds.ids)
-        print_json({"schema": SCHEMA, "captured": kept, "missing": missing, "bakeoffs": bakeoffs})
+        doubtful = [dict(zip(("eval_id", "judge", "reason"), one, strict=True)) for one in found.doubtful]
+        document = {"schema": SCHEMA, "captured": kept, "missing": missing, "doubtful": doubtful}
+        print_json({**document, "bakeoffs": bakeoffs})
     else:
         for one in found.kept:
             version = f" ({one.version})" if one.version else ""
@@ -180,6 +198,12 @@ def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
         note(f"no output: {eval_id} of {judge}{where}")
     for path in found.files:
         note(f"wrote {display_path(path)}")
+
+
+def _note_doubtful(found: "CapturedBaselines", *, accepted: bool) -> None:
+    for eval_id, judge, reason in found.doubtful:
+        ending = "kept as asked" if accepted else "not kept; --accept-doubtful keeps it"
+        note(f"doubtful: {eval_id} of {judge}: {reason}: {ending}")
 
 
 def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalq.formats.suite.assignment import Assignment
 from evalq.formats.suite.baselines import comparable_output, keep_baselines
+from evalq.formats.suite.capture_check import find_doubt, keep_matchers
 from evalq.formats.suite.collect import collect_outcomes
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.outcomes import EvalOutcome
@@ -18,30 +19,49 @@ from evalq.store.baselines import Baseline
 
 @dataclass(frozen=True)
 class CapturedBaselines:
-    """The baselines kept, their files, and the evals and judges that gave no output."""
+    """The baselines kept, their files, the evals and judges that gave no output, and doubtful outputs.
+
+    An entry of `doubtful` is an eval, a judge and a reason; it was kept only if it was accepted.
+    """
 
     kept: tuple[Baseline, ...]
     files: tuple[Path, ...]
     missing: tuple[tuple[str, str], ...]
     rounds: Rounds
+    doubtful: tuple[tuple[str, str, str], ...] = ()
 
 
-def capture(runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: datetime) -> CapturedBaselines:
-    """Run a plan of `plan_capture` and keep the outputs in Postgres and in the suite's folder."""
+def capture(
+    runner: SuiteRunner, plan: SuitePlan, *, version: str | None, now: datetime, accept_doubtful: bool = False
+) -> CapturedBaselines:
+    """Run a plan of `plan_capture` and keep the outputs in Postgres and in the suite's folder.
+
+    An error status, or a number out of its tolerance, is not known-good: kept only with `accept_doubtful`.
+    """
     rounds = run_rounds(runner, plan, retry=False)
     db = runner.session.db
     captured: list[Baseline] = []
     missing: list[tuple[str, str]] = []
+    doubtful: list[tuple[str, str, str]] = []
     for assignment in plan.assignments:
         (found,) = collect_outcomes(db, [assignment], rounds.rounds)
         for one, outcome in zip(assignment.evals, found.evals, strict=True):
             baseline = _build_baseline(plan.suite.name, assignment, one, outcome, version=version)
             if baseline is None:
                 missing.append((one.id, assignment.key))
-            else:
+                continue
+            doubt = _find_doubt(one, baseline)
+            if doubt:
+                doubtful.append((one.id, assignment.key, doubt))
+            if accept_doubtful or not doubt:
                 captured.append(replace(baseline, captured_at=now, bakeoff_id=rounds.ids[0]))
     files = keep_baselines(plan.suite, db, captured) if captured else []
-    return CapturedBaselines(tuple(captured), tuple(files), tuple(missing), rounds)
+    return CapturedBaselines(tuple(captured), tuple(files), tuple(missing), rounds, tuple(doubtful))
+
+
+def _find_doubt(one: SuiteEval, baseline: Baseline) -> str:
+    assert one.regression is not None
+    return find_doubt(one.regression, baseline.output, is_response=one.request is not None)
 
 
 def _build_baseline(
@@ -52,12 +72,13 @@ def _build_baseline(
     if decisive is None or decisive.verdict != "passed" or one.regression is None:
         return None
     form = one.regression
+    output = comparable_output(output_of(decisive.answer), is_response=one.request is not None)
     return Baseline(
         suite,
         one.id,
         assignment.key,
         version or form.baseline_version or form.baseline.version,
-        comparable_output(output_of(decisive.answer), is_response=one.request is not None),
+        keep_matchers(output, form.baseline.output),
         environment={"model": assignment.judge.model, "evalq": version_of("evalq")},
         criticality=form.metadata.criticality,
     )

@@ -94,14 +94,17 @@ def refuse_unset_variables(loaded: LoadedSuite, settings: Settings) -> None:
 
 
 def parse_variables(pairs: Sequence[str]) -> dict[str, str]:
-    """The `name=value` pairs of the command line."""
-    found = {}
+    """The `name=value` pairs of the command line; InputError for a name that is given twice, in any case."""
+    found: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         if not sign or not name.isidentifier():
             # The pair itself stays out of the message: it may be a secret.
             message, remedy = "--var is not of the form name=value", "write --var api_base_url=http://…"
             raise InputError(Problem(message, remedy))
+        if name.lower() in found:
+            remedy = "give each name once; upper and lower case are the same"
+            raise InputError(Problem(f"--var {name} is given twice", remedy))
         found[name.lower()] = value
     return found
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalq.formats.suite.gate_check import GatedJudge, MetricCheck
+from evalq.formats.suite.gate_check import GatedJudge, MetricCheck, worst_of
 from evalq.formats.suite.metrics import EVAL_TYPES, metric_label
 from evalq.reports.text import clean, one_line
 
@@ -203,7 +203,8 @@ def render_phase(found: Sequence[GatedJudge], *, title: str = "") -> str:
     heading = PHASE_HEADING
     if title:
         heading += f": {escape_markdown(title)}"
-    parts = [heading, "### Eval Results"]
+    verdict = worst_of([one.verdict for one in found])
+    parts = [heading, f"**Verdict: {verdict}**", "### Eval Results"]
     advice: list[str] = []
     for one in found:
         if len(found) > 1:

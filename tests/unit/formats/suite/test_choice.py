@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats.suite.choice import Filters, choose_evals
+from evalq.formats.suite.choice import Filters, choose_evals, parse_variables
 from evalq.formats.suite.read import Suite
 
 Make = Callable[..., Suite]
@@ -68,3 +68,8 @@ def test_a_shared_override_grades_evals_without_a_grader_of_the_type(make_suite:
     suite = make_suite(one("a"), one("b", grader=MODEL))
     found = choose_evals(suite, Filters(grader_type="model"))
     assert [[grader.type for grader in each.case.graders] for each in found] == [["boolean"], ["rubric"]]
+
+
+def test_a_variable_given_twice_in_any_case_is_refused() -> None:
+    with pytest.raises(InputError, match="--var A is given twice; give each name once"):
+        parse_variables(["a=secret-1", "A=secret-2"])

@@ -95,6 +95,7 @@ def test_the_worst_of_several_judges_counts() -> None:
 def test_the_phase_report_ticks_off_the_evals() -> None:
     text = render_phase([gate(ONE)], title="Auth")
     assert "## Phase Completion Report: Auth" in text
+    assert "**Verdict: " in text
     assert "#### Capability Evals (1/2 passed)" in text
     assert "- [x] cap-1: Login" in text
     assert (
