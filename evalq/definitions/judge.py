@@ -71,11 +71,18 @@ class ModelJudge(BaseJudge):
     """
 
     model: str = Field(min_length=1)
+    family: str | None = Field(default=None, min_length=1, exclude_if=is_unset)
+    """Whose model it is, where the provider does not say: judges of one family may err alike."""
     base_url: PublicUrl | None = Field(default=None, pattern=r"^https?://")
     deadline_s: Deadline = 120.0
     params: dict[str, Any] = Field(default={})
     neutral_params: list[str] = Field(default=[], exclude_if=is_unset)
     thinking_tokens: int | None = Field(default=None, ge=0, le=1_000_000, exclude_if=is_unset)
+
+    @property
+    def vendor(self) -> str:
+        """Its family; else the provider."""
+        return self.family or super().vendor
 
     @property
     def server(self) -> str:
@@ -101,6 +108,13 @@ class OpenAIJudge(ModelJudge):
     """An OpenAI model, or any server that speaks its protocol at `base_url`: vLLM, MLX, Ollama, llama.cpp."""
 
     provider: Literal["openai"]
+
+    @property
+    def vendor(self) -> str:
+        """Its family; a server of another than OpenAI is its own: only the protocol is OpenAI's."""
+        host = self.server.partition(":")[0]
+        is_openai = not host or host == "openai.com" or host.endswith(".openai.com")
+        return super().vendor if self.family or is_openai else self.server
 
     @property
     def key_name(self) -> str | None:

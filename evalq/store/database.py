@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from evalq.definitions.shipped import shipped_path
-from evalq.errors import Contended, Unreachable
+from evalq.errors import Contended, Refused, Unreachable
 
 Row = dict[str, Any]
 _Params = ParamSpec("_Params")
@@ -210,9 +210,26 @@ def apply_schema(tx: Connection) -> list[SchemaFile]:
     have = _version(tx)
     missing = [file for file in schema_files() if file.version > have]
     for file in missing:
-        tx.script(file.sql)
+        _apply(tx, file)
         tx.run("note_schema_version", version=file.version, name=file.name)
     return missing
+
+
+def _apply(tx: Connection, file: SchemaFile) -> None:
+    """Run one schema file; a table of another program in the way is refused, and nothing is changed."""
+    try:
+        tx.script(file.sql)
+    except (
+        psycopg.errors.DuplicateTable,
+        psycopg.errors.DuplicateObject,
+        psycopg.errors.DuplicateFunction,
+    ) as exc:
+        reason = str(exc).strip().splitlines()[0]
+        raise Refused(
+            f"schema {file.name} cannot be applied: {reason}, and it is not evalq's; nothing was changed. "
+            f"Give evalq a database or a schema of its own: CREATE SCHEMA evalq, then add "
+            f"?options=-csearch_path%3Devalq to EVALQ_DATABASE_URL"
+        ) from exc
 
 
 def applied_version(db: Database) -> int:

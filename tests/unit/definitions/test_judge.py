@@ -13,6 +13,15 @@ JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
     ("fields", "model", "vendor", "gate"),
     [
         ({"provider": "simulated", "model": "m", "family": "f"}, "m", "f", "simulated/-/m"),
+        ({"provider": "openai", "model": "m"}, "m", "openai", "openai/OPENAI_API_KEY/m"),
+        (
+            {"provider": "openai", "model": "m", "base_url": "http://localhost:8000/v1"},
+            *("m", "localhost:8000", "openai/-/localhost:8000/m"),
+        ),
+        (
+            {"provider": "openai", "model": "m", "base_url": "http://localhost:8000/v1", "family": "qwen"},
+            *("m", "qwen", "openai/-/localhost:8000/m"),
+        ),
         ({"provider": "python", "callable": "a.b:c"}, "a.b:c", "python", "python/-/a.b:c"),
         ({"provider": "command", "command": ["x", "-y"], "api_key_env": "K"}, "x", "command", "command/K/x"),
     ],
