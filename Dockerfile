@@ -1,5 +1,5 @@
 # One image for every part of a fleet: worker, beat, flower and the command line.
-FROM python:3.13-slim AS build
+FROM python:3.13.9-slim AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE CHANGELOG.md ./
 COPY evalq evalq
@@ -9,7 +9,7 @@ COPY tasks tasks
 COPY evalsets evalsets
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.txt .
 
-FROM python:3.13-slim
+FROM python:3.13.9-slim
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 1000 evalq && install -d -o evalq /spool
 COPY --from=build /venv /venv

@@ -253,20 +253,27 @@ def flower(context: Context, port: int, address: str) -> None:
         )
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     environ = {**context.environ, "FLOWER_BASIC_AUTH": auth}
-    _become(context, process_argv("flower", f"--port={port}", f"--address={address}"), environ)
+    _become(
+        context,
+        process_argv("flower", f"--port={port}", f"--address={address}"),
+        environ,
+        needs_database=False,
+    )
 
 
-def _become(context: Context, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+def _become(
+    context: Context, argv: Sequence[str], environ: Mapping[str, str], *, needs_database: bool = True
+) -> NoReturn:
     """Replace this process by a part of the fleet, which then gets the signals and sets the exit code."""
     settings = context.settings
-    if not (settings.database_url and settings.broker_url):
+    if not settings.broker_url or (needs_database and not settings.database_url):
         raise InputError(
             Problem(
                 "a part of a fleet needs its database and broker",
                 "set EVALQ_DATABASE_URL and EVALQ_BROKER_URL, or use `evalq up`",
             )
         )
-    urls = {"EVALQ_DATABASE_URL": settings.database_url, "EVALQ_BROKER_URL": settings.broker_url}
+    urls = {"EVALQ_DATABASE_URL": settings.database_url or "", "EVALQ_BROKER_URL": settings.broker_url}
     sys.stdout.flush()
     whole = {**environ, **urls, "PYTHONPATH": python_path(environ)}
     os.execve(argv[0], list(argv), whole)  # noqa: S606 - no shell is the point

@@ -32,9 +32,9 @@ def test_every_published_port_is_bound_to_loopback(name: str) -> None:
 
 
 @every_service
-def test_an_image_is_pinned_to_a_major_version_or_our_own(name: str) -> None:
+def test_an_image_is_pinned_to_an_exact_version_or_our_own(name: str) -> None:
     image = SERVICES[name].get("image")
-    assert SERVICES[name].get("build") == "." if image is None else re.search(r":\d+[\w.-]*$", image)
+    assert SERVICES[name].get("build") == "." if image is None else re.search(r":\d+\.\d+[\w.-]*$", image)
 
 
 @every_service
@@ -48,7 +48,12 @@ def test_no_secret_stands_in_the_file(name: str) -> None:
 
 def test_a_password_without_a_value_stops_the_start() -> None:
     text = (ROOT / "docker-compose.yml").read_text("utf-8")
-    assert set(REQUIRED.findall(text)) == {"POSTGRES_PASSWORD", "VALKEY_PASSWORD", "EVALQ_FLOWER_AUTH"}
+    assert set(REQUIRED.findall(text)) == {
+        "POSTGRES_PASSWORD",
+        "SANDBOX_PASSWORD",
+        "VALKEY_PASSWORD",
+        "EVALQ_FLOWER_AUTH",
+    }
     assert not re.search(r"\$\{\w*(PASSWORD|AUTH)\w*(:-[^}]*)?\}", text)
 
 
@@ -69,7 +74,8 @@ def test_postgres_asks_for_a_password_by_scram() -> None:
 def test_the_urls_of_the_fleet_carry_both_passwords() -> None:
     for name in OURS:
         environment = SERVICES[name]["environment"]
-        assert "${POSTGRES_PASSWORD:?" in environment["EVALQ_DATABASE_URL"]
+        if name not in ("sandbox", "flower"):
+            assert "${POSTGRES_PASSWORD:?" in environment["EVALQ_DATABASE_URL"]
         assert "${VALKEY_PASSWORD:?" in environment["EVALQ_BROKER_URL"]
 
 
@@ -90,6 +96,17 @@ def test_code_is_run_by_a_worker_of_its_own() -> None:
     assert "bubblewrap" in DOCKERFILE
 
 
+def test_the_sandbox_and_flower_do_not_own_the_database() -> None:
+    assert "//evalq_sandbox:${SANDBOX_PASSWORD:?" in SERVICES["sandbox"]["environment"]["EVALQ_DATABASE_URL"]
+    assert "EVALQ_DATABASE_URL" not in SERVICES["flower"]["environment"]
+
+
+def test_the_sandbox_has_limits_and_no_way_out() -> None:
+    assert SERVICES["sandbox"]["networks"] == ["engines"]
+    assert COMPOSE["networks"]["engines"] == {"internal": True}
+    assert {"mem_limit", "pids_limit"} <= set(SERVICES["sandbox"])
+
+
 def test_a_worker_has_time_to_bring_its_calls_home() -> None:
     assert SERVICES["worker"]["stop_grace_period"] == "2m"
     assert SERVICES["worker"]["init"] is True
@@ -98,7 +115,9 @@ def test_a_worker_has_time_to_bring_its_calls_home() -> None:
 def test_nothing_of_ours_starts_before_the_schema_and_the_broker() -> None:
     for name in ("worker", "sandbox", "beat", "flower"):
         waits = {service: how["condition"] for service, how in SERVICES[name]["depends_on"].items()}
-        assert waits == {"schema": "service_completed_successfully", "valkey": "service_healthy"}
+        first = "roles" if name == "sandbox" else "schema"
+        assert waits == {first: "service_completed_successfully", "valkey": "service_healthy"}
+    assert SERVICES["roles"]["depends_on"] == {"schema": {"condition": "service_completed_successfully"}}
     assert SERVICES["schema"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
 
 
