@@ -2,12 +2,16 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
+from evalq.records import OutcomeRow
+from evalq.results import RunResult
 from evalq.stats import Kappa, holm, kappa_matrix, mcnemar_exact, paired_counts, tango
+from evalq.summary.change import Side, compare
 
 N_JUDGES, N_CASES = 50, 100_000
 MISSING = 0.01
@@ -31,6 +35,37 @@ def main() -> None:
     print(f"{'kappas: a loop over scikit-learn, arrays':<46} {loop_s:8.3f} s   from {SAMPLED_PAIRS} pairs")
     print(f"{'the loop over our kappas':<46} {loop_s / kappas_s:8.0f} ×")
     print(f"{'the loop over our kappas and comparisons':<46} {loop_s / together_s:8.0f} ×")
+    for n_cases in (N_CASES // 10, N_CASES):
+        print(f"{f'compare: two runs of {n_cases:,} cases':<46} {compare_two_runs(n_cases):8.3f} s")
+
+
+def compare_two_runs(n_cases: int) -> float:
+    """Seconds to compare two runs once they are read: ten times the cases take ten times as long."""
+    cases = [f"case-{i:06}" for i in range(n_cases)]
+    sides = []
+    for run_id, every in ((1, 3), (2, 4)):
+        outcomes = [
+            OutcomeRow(run_id, case, 1, i, "all", "failed" if i % every == 0 else "passed", None, 100)
+            for i, case in enumerate(cases)
+        ]
+        sides.append(
+            Side(run_id, "dev", 1, run_result(run_id, n_cases), outcomes, dict.fromkeys(cases, "same"))
+        )
+    began = time.perf_counter()
+    compare(*sides, margin=0.05)
+    return time.perf_counter() - began
+
+
+def run_result(run_id: int, n_cases: int) -> RunResult:
+    """The numbers of a run that a comparison prints but does not compare."""
+    rate = {"accuracy": 0.7, "ci_low": 0.69, "ci_high": 0.71, "ci_method": "wilson"}
+    counts = {"n_cases": n_cases, "n_pass": n_cases, "n_fail": 0, "n_error": 0}
+    costs = dict.fromkeys(("total_cost_usd", "judging_cost_usd", "grading_cost_usd"), Decimal(1))
+    rest = {"p50_latency_ms": 100, "p95_latency_ms": 100, "retries": 0}
+    tables = {"errors": {}, "per_stratum": {}, "metrics": {}}
+    return RunResult(
+        run_id=run_id, judge="a", vendor="v", excluded=None, **rate, **counts, **costs, **rest, **tables
+    )  # type: ignore[arg-type]
 
 
 def make_verdicts() -> tuple[Vectors, Vectors]:
