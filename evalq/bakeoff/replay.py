@@ -10,12 +10,12 @@ from typing import Any
 from evalq.bakeoff.follow import run_to_end
 from evalq.bakeoff.holdout import refuse_cases
 from evalq.bakeoff.plan import make_plan
-from evalq.bakeoff.rescore import UNASKED, CacheOnlyContext
+from evalq.bakeoff.rescore import UNASKED, UNRUN, CacheOnlyContext
 from evalq.calling.metered import question_key
 from evalq.definitions.prompt import answer_prompt
 from evalq.engines.session import Session
 from evalq.errors import InputError, Problem
-from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grade import ask_people, decide_outcome, grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import BakeOffRow, Completion, Grade, Prompt, RunRow
 from evalq.store import answers, bakeoffs, calls, outcomes
@@ -33,11 +33,13 @@ class GradePair:
     grader: str
     then: Grade | None
     now: Grade | None
+    is_carried_over: bool = False
+    """Whether the grade of now is the stored one, since only people or a sandbox can give it."""
 
     @property
     def differs(self) -> bool:
         """Whether mark, score or reason differ; a grader that was not asked now does not count."""
-        if self.then is None or self.now is None or self.now.reason == UNASKED:
+        if self.then is None or self.now is None or self.now.reason == UNASKED or self.is_carried_over:
             return False
         return _told(self.then) != _told(self.now)
 
@@ -90,7 +92,8 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     prompt = answer_prompt(task, answer.case, sample=sample, seed=bakeoff.seed)
     context = CacheOnlyContext(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
     subject = AnswerToGrade(task, answer.case, answer.completion, run.judge)
-    now = grade_answer(subject, context) if subject.is_gradable else []
+    then = answers.grades(db, [answer.job_id])[answer.job_id]
+    pairs = pair_grades(then, _grade_here(subject, context))
     outcome = outcomes.read_outcome(db, answer.job_id)
     return Replay(
         bakeoff,
@@ -98,9 +101,9 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
         answer,
         prompt,
         _is_sent(db, bakeoff, run, answer, prompt),
-        _pairs(answers.grades(db, [answer.job_id])[answer.job_id], now),
+        pairs,
         outcome.verdict if outcome else None,
-        decide_outcome(subject, now).verdict,
+        decide_outcome(subject, [pair.now for pair in pairs if pair.now is not None]).verdict,
     )
 
 
@@ -139,9 +142,29 @@ def _is_sent(
     return question_key(prompt, judge) in sent if sent else None
 
 
-def _pairs(then: Sequence[Grade], now: Sequence[Grade]) -> tuple[GradePair, ...]:
+def _grade_here(answer: AnswerToGrade, context: CacheOnlyContext) -> list[Grade]:
+    """A grade per grader; code that would have to run and people leave theirs undecided."""
+    if not answer.is_gradable:
+        return []
+    return [
+        *grade_answer(answer, context),
+        *grade_answer(answer, context, stage="sandbox"),
+        *ask_people(answer),
+    ]
+
+
+def pair_grades(then: Sequence[Grade], now: Sequence[Grade]) -> tuple[GradePair, ...]:
+    """Each grader's stored grade beside the one of now; what cannot be given here is the stored one again."""
     before, after = {grade.grader: grade for grade in then}, {grade.grader: grade for grade in now}
-    return tuple(GradePair(name, before.get(name), after.get(name)) for name in {**before, **after})
+    pairs = []
+    for name in {**before, **after}:
+        stored, given = before.get(name), after.get(name)
+        is_elsewhere = given is not None and (given.pending or given.reason == UNRUN)
+        if stored is not None and is_elsewhere:
+            pairs.append(GradePair(name, stored, stored, is_carried_over=True))
+        else:
+            pairs.append(GradePair(name, stored, given))
+    return tuple(pairs)
 
 
 def _told(grade: Grade) -> tuple[object, ...]:
@@ -154,6 +177,7 @@ def _pair_document(pair: GradePair) -> dict[str, Any]:
         "then": _grade_document(pair.then),
         "now": _grade_document(pair.now),
         "differs": pair.differs,
+        "carried_over": pair.is_carried_over,
     }
 
 

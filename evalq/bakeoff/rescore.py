@@ -162,10 +162,12 @@ def forecast(db: Database, rescore: Rescore) -> Forecast:
     stored = stored_answers(db, [run.id for run in rescore.runs])
     for answer in stored:
         said[answer.case.id, answer.sample][answer.judge] = answer.completion.text
-    for answer in (one for one in stored if one.completion.is_answer):
-        opponents = said[answer.case.id, answer.sample]
-        context = CacheOnlyContext(db, rescore.plan.graders, opponents)
-        grade_answer(AnswerToGrade(rescore.plan.task, answer.case, answer.completion, answer.judge), context)
+    for answer in stored:
+        subject = AnswerToGrade(rescore.plan.task, answer.case, answer.completion, answer.judge)
+        if not subject.is_gradable:
+            continue
+        context = CacheOnlyContext(db, rescore.plan.graders, said[answer.case.id, answer.sample])
+        grade_answer(subject, context)
         answers, found, missing = answers + 1, found + context.found, missing + context.missing
         usd += context.missing_usd
     return Forecast(answers, found, missing, usd)

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from evalq.bakeoff.probes import QueryReply
 from evalq.cases.draft_prompt import DraftCall
 from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.fences import unfence
 from evalq.definitions.files import LoadedEvalSet
 from evalq.definitions.fit import check_fit, needed_inputs
 from evalq.definitions.located import load_json
 from evalq.definitions.task import TaskConfig
 from evalq.errors import InputError
 
-_FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
 _KEYS = {"inputs", "expected", "expected_type"}
 
 
@@ -81,10 +81,8 @@ def _parse_reply(reply: QueryReply) -> list[Any] | str:
     """The list in a reply, or why there is none."""
     if reply.text is None:
         return reply.fault
-    body = reply.text.strip()
-    fenced = _FENCED.match(body)
     try:
-        value = load_json(fenced[1] if fenced else body, "reply").value
+        value = load_json(unfence(reply.text), "reply").value
     except InputError as exc:
         return f"the reply cannot be read: {exc.problems[0].message}"
     return value if isinstance(value, list) else "the reply is not a JSON list"

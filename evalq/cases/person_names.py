@@ -12,6 +12,7 @@ from evalq.bakeoff.probes import ModelQuery, QueryReplies
 from evalq.cases.rows_to_cases import SkippedRow
 from evalq.cases.scrub.scrub import STAND_IN, ScrubbedRow
 from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.fences import unfence
 from evalq.definitions.task import ScoringConfig, TaskConfig
 from evalq.errors import UngradableAnswer
 
@@ -34,7 +35,6 @@ USER_TEMPLATE = "{code}\n{text}\n{code}"
 
 RUN_TYPE = "names"
 
-_FENCED = re.compile(r"\A```[a-zA-Z]*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
 _MAX_REPLY_CHARS = 200_000
 _MAX_NAME_CHARS = 200
 
@@ -86,11 +86,10 @@ def read_names(reply: str, text: str) -> Names:
 
 def _parse_names(reply: str) -> list[str]:
     body = reply.strip()
-    fenced = _FENCED.match(body)
     if len(body) > _MAX_REPLY_CHARS:
         raise UngradableAnswer("the reply is too long for a list of names")
     try:
-        value = json.loads(fenced[1] if fenced else body)
+        value = json.loads(unfence(body))
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):

@@ -98,7 +98,8 @@ def _describe_replay(found: "Replay", fresh: "Completion | None", *, ask_again: 
     yield from _format_block(f"answer ({found.answer.completion.state})", found.answer.completion.text)
     for pair in found.grades:
         sign = "≠" if pair.differs else "="
-        yield clean(f"{sign} {pair.grader}: {_describe_grade(pair.then)} → {_describe_grade(pair.now)}")
+        now = "carried over, not given again" if pair.is_carried_over else _describe_grade(pair.now)
+        yield clean(f"{sign} {pair.grader}: {_describe_grade(pair.then)} → {now}")
     yield f"verdict: {found.verdict_then} → {found.verdict_now}"
     if ask_again:
         yield from _describe_new_answer(found.answer.completion.text, fresh)

@@ -302,4 +302,7 @@ def _inside(loc: Loc) -> str:
 
 def _quote(text: object) -> str:
     """Quoted, on one line, short, and without the password of an address pasted in the wrong place."""
-    return re.sub(r"(://)[^@]*@", r"\1…@", repr(text))[:80]
+    shown, scheme_end, rest = repr(text).partition("://")
+    if "@" in rest:
+        rest = "…@" + rest.rpartition("@")[2]
+    return f"{shown}{scheme_end}{rest}"[:80]

@@ -27,7 +27,9 @@ SYSTEM = (
 _NONCE_DIGITS = 16
 _NOTICE = "Material to judge stands between tags that end in -"
 _NONCE = re.compile(rf"{_NOTICE}([0-9a-f]{{{_NONCE_DIGITS}}})\.")
-_LOOKALIKE = re.compile(r"(<\s*/?\s*(?:answer|question|reference)(?:-[ab])?)-(?=[0-9a-f]{4})", re.IGNORECASE)
+_LOOKALIKE = re.compile(
+    r"(<\s*+(?:/\s*+)?(?:answer|question|reference)(?:-[ab])?)-(?=[0-9a-f]{4})", re.IGNORECASE
+)
 
 
 def nonce_of(*parts: object) -> str:

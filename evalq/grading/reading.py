@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from evalq.definitions.fences import unfence
 from evalq.definitions.template import MATCHERS
 from evalq.errors import UngradableAnswer
 from evalq.grading.grader import Mark, mark
@@ -38,8 +39,6 @@ _WHOLE = re.compile(rf"[-+]?(?:(?:\d+|\d{{1,3}}(?:,\d{{3}})+)(?:\.\d+)?|\.\d+){_
 
 _TOKENS = {"YYYY": "%Y", "MMM": "%b", "MM": "%m", "DD": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "Z": "%z"}
 _TOKEN = re.compile("|".join(_TOKENS))
-
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
 def read_number(text: str, *, decimal: str = ".") -> Decimal | None:
@@ -123,12 +122,6 @@ def check_depth(value: Any) -> None:
             elif isinstance(item, list):
                 below.extend(item)
         level = below
-
-
-def unfence(text: str) -> str:
-    """The text without a code fence around all of it."""
-    fenced = _FENCE.match(text)
-    return fenced.group(1) if fenced else text
 
 
 def mark_json(text: str, mark_value: Callable[[Any], Mark]) -> Mark:

@@ -1,12 +1,12 @@
 """Marks by a task's scoring block: by substrings, or VALID and INVALID from a grader model."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.fences import unfence
 from evalq.definitions.prompt import describe_case
 from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, PassRule, TaskConfig
@@ -29,7 +29,6 @@ VERDICT_SCHEMA: Mapping[str, Any] = _VERDICT.schema
 """For providers that enforce a schema: the reason comes first, so the verdict follows from it."""
 
 _DEMAND = "Reply with one word and nothing else, unless you are held to a JSON schema: VALID or INVALID"
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _MAX_CHARS = 1_000_000
 
 Decision = tuple[bool, str]
@@ -162,9 +161,8 @@ def read_verdict(reply: str) -> bool:
 def parse_list(answer: str) -> list[Any]:
     """The answer's JSON list, with or without a code fence around it."""
     text = answer[:_MAX_CHARS]
-    fenced = _FENCE.match(text)
     try:
-        value = json.loads(fenced.group(1) if fenced else text)
+        value = json.loads(unfence(text))
         finding_json(value).encode()  # half a surrogate pair cannot be sent to a grader
     except (ValueError, RecursionError) as exc:
         raise UngradableAnswer("the answer is not a JSON list") from exc

@@ -42,8 +42,7 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _UNKEPT = frozenset({"set-cookie", "date", "server", "connection", "keep-alive", "content-length"})
 _SHORTEST_SECRET = 4
 
-# The part of a path from which it may find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`
-_MANY = re.compile(r"\[[^\]]*[*:,?]|\.\*|\.\.")
+_PATH_PART = re.compile(r"\[(?P<inside>[^\]]*+)|\.\*|\.\.")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 
 
@@ -60,9 +59,10 @@ class HttpAdapter:
         variables = (*judge.headers_env.values(), *judge.variables_env.values())
         names = [name for name in (judge.key_name, *variables) if name]
         self._party = Party(judge.name, " or ".join(names) or None, secrets)
-        self._finds_many = bool(_MANY.search(judge.answer))
+        fixed = _fixed_part(judge.answer)
+        self._finds_many = fixed != judge.answer
         self._path = _parse_path(judge, judge.answer)
-        self._parent = _parse_path(judge, _MANY.split(judge.answer)[0] or "$")
+        self._parent = _parse_path(judge, fixed or "$")
         self._tools = _parse_path(judge, judge.tool_calls) if judge.tool_calls else None
         self._usage = _parse_path(judge, judge.usage) if judge.usage else None
         self._cost = _parse_path(judge, judge.cost) if judge.cost else None
@@ -147,6 +147,15 @@ def _read_headers(judge: HttpJudge, environ: Mapping[str, str]) -> tuple[dict[st
         if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
             raise ProviderFault("fatal", f"{judge.name}: the header {name!r} cannot be sent as it is written")
     return headers, tuple(value for value in (key, *secret.values()) if value)
+
+
+def _fixed_part(path: str) -> str:
+    """The path up to where it may find any number of values: `[*]`, `[0:5]`, `[a, b]`, `[?…]`, `.*`, `..`."""
+    for part in _PATH_PART.finditer(path):
+        inside = part["inside"]
+        if inside is None or any(sign in inside for sign in "*:,?"):
+            return path[: part.start()]
+    return path
 
 
 def _parse_path(judge: HttpJudge, path: str) -> "JSONPath":

@@ -31,7 +31,7 @@ from evalq.formats.eva.prompt import (
 _EDIT_REMEDY = "write each key on a line of its own, 'key: value', or change it by hand"
 _LINE = re.compile(
     rb"""(?P<key>['"]?[A-Za-z_]+['"]?[ \t]*:[ \t]*)"""
-    rb"""(?:(?P<quote>['"])[^'"]*(?P=quote)|[^\s#'"][^#\r\n]*?|)"""
+    rb"""(?:(?P<quote>['"])[^'"]*(?P=quote)|[^\s#'"](?:[^#\r\n]*[^\s#])?|)"""
     rb"""(?P<rest>[ \t]*|[ \t]+\#[^\r\n]*)(?P<end>\r\n|\r|\n|)"""
 )
 

@@ -8,14 +8,16 @@ from typing import Any
 USUAL_RANGE = (1, 5)
 
 _WEIGHTED = re.compile(
-    r"^\s*\d+[.)]\s+\**(?P<name>[^*(:]+?)\**\s*\(\s*weight\s*[:=]\s*(?P<weight>\d*\.?\d+)\s*\)\s*:?\s*(?P<rest>.*)$",
+    r"\s*+\d++[.)]\s++\**+(?P<name>[^*(:]++)\**+\s*+\(\s*+weight\s*+[:=]\s*+"
+    r"(?P<weight>\d{1,9}+(?:\.\d{1,9}+)?+|\.\d{1,9}+)\s*+\)\s*+:?+\s*+(?P<rest>.*)$",
     re.IGNORECASE,
 )
 _ASKED = re.compile(
-    r"^\s*\d+[.)]\s+\**(?P<name>[^*(:]+?)\**\s*:\s*(?P<rest>.+?)\s*\(\s*(?P<low>\d+)\s*[-–]\s*(?P<high>\d+)\s*\)\s*$"
+    r"\s*+\d++[.)]\s++\**+(?P<name>[^*(:]++)\**+\s*+:\s*+(?P<rest>.+)"
+    r"\(\s*+(?P<low>\d{1,9}+)\s*+[-–]\s*+(?P<high>\d{1,9}+)\s*+\)\s*+$"
 )
-_LEVEL = re.compile(r"^\s*[-*•]\s+(?P<score>\d+)\s*[:=]\s*(?P<text>\S.*?)\s*$")
-_POINT = re.compile(r"^\s*[-*•]\s+(?P<text>\S.*?)\s*$")
+_LEVEL = re.compile(r"\s*+[-*•]\s++(?P<score>\d++)\s*+[:=]\s*+(?P<text>\S.*)$")
+_POINT = re.compile(r"\s*+[-*•]\s++(?P<text>\S.*)$")
 _RANGE = re.compile(
     r"\(\s*(?P<a>\d{1,3})\s*[-–]\s*(?P<b>\d{1,3})(?:\s+scale)?\s*\)"
     r"|\b(?:scale|score|rate)\D{1,20}(?P<c>\d{1,3})\s*(?:-|–|to)\s*(?P<d>\d{1,3})\b"
@@ -45,6 +47,7 @@ class _Criterion:
 
     def add(self, line: str) -> None:
         """Read a line below the heading: a level of the scale, or more of the description."""
+        line = line.rstrip()
         if found := _LEVEL.match(line):
             self.levels[found["score"]] = found["text"]
             return
@@ -96,7 +99,7 @@ def _read_heading(line: str) -> _Criterion | None:
         return _Criterion(slug(found["name"]), float(found["weight"]), None, [found["rest"]])
     if found := _ASKED.match(line):
         ends = int(found["low"]), int(found["high"])
-        return _Criterion(slug(found["name"]), 1.0, ends, [found["rest"]])
+        return _Criterion(slug(found["name"]), 1.0, ends, [found["rest"].rstrip()])
     return None
 
 

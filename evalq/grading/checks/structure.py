@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 from evalq.definitions.definition import ABSENT
+from evalq.definitions.fences import unfence
 from evalq.definitions.graders.structure import (
     FieldAccuracy,
     FieldMatch,
@@ -35,7 +36,6 @@ from evalq.grading.reading import (
     read_date,
     read_json,
     read_number,
-    unfence,
 )
 from evalq.grading.search import TimedSearch
 

@@ -35,7 +35,7 @@ def bwrap_version(bwrap: Path) -> tuple[int, ...]:
         done = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", done.stdout)
+    found = re.search(r"(\d{1,6}+)\.(\d{1,6}+)(?:\.(\d{1,6}+))?", done.stdout)
     return tuple(int(part) for part in found.groups(default="0")) if found else ()
 
 
