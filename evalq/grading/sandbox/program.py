@@ -171,11 +171,11 @@ def _stopped_result(reason: str, program: Program) -> CallResult:
 
 
 def _read_reply(document: bytes) -> CallResult | None:
-    """The reply of the call's process; None for an empty or malformed one."""
+    """The reply of the call's process; None for an empty or malformed one, which the code may have forged."""
     try:
         [(kind, content)] = json.loads(document).items()
         return _result_of(kind, content)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return None
 
 
