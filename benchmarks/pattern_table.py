@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from benchmarks.pattern_attacks import Use
+from evalq.calling.providers.thinking import _FAMILIES
 from evalq.definitions.catalogue import _PROVIDERS
 from evalq.definitions.definition import NAME_PATTERN
 from evalq.definitions.template import MATCHERS
@@ -44,7 +45,9 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.cases.scrub.scrub": "STAND_IN _occurrences normal_form",
     },
     _PROVIDERS_SAY: {
-        "evalq.calling.providers.faults": "_ACCOUNT _BAD_KEY _CODE _CONTENT_POLICY _DURATION _REQUEST_ID",
+        "evalq.calling.providers.faults": "_ACCOUNT _ACCOUNT_CODE _BAD_KEY _CODE _CONTENT_POLICY "
+        "_REQUEST_ID _STATUS",
+        "evalq.calling.providers.throttling": "_DURATION _IN_WORDS _LIMIT",
         "evalq.calling.providers.http": "_HEADER_NAME",
         "evalq.store.database": "_mapped_errors",
     },
@@ -53,15 +56,18 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.calling.providers.http": "_PATH_PART",
         "evalq.calling.providers.request_bodies": "_EVERY_MODEL _NO_SCHEMA _NO_TEMPERATURE _OPENAI_HOST",
         "evalq.calling.providers.simulated": "_SECTION",
+        "evalq.calling.providers.thinking": "_find_family",
         "evalq.cases.draft_prompt": "_fill_words",
         "evalq.definitions.catalogue": "_fold _judge_for_model",
         "evalq.definitions.definition": "_refuse_choice is_name",
         "evalq.definitions.json_queries": "_PART dotted_parts",
+        "evalq.definitions.model_params": "_snake_case",
         "evalq.definitions.prompt": "_LITERAL_PATTERN _wanted_texts",
         "evalq.definitions.regexes": "_AMBIGUOUS _TOKEN _VERBOSE_TOKEN _check_syntax _tokens",
         "evalq.definitions.rubrics": "_PLAIN_NAME",
         "evalq.definitions.schedules": "_PART",
         "evalq.definitions.template": "_MATCHER _PLACEHOLDER names_builtin_rubric",
+        "evalq.definitions.url_secrets": "_CAMEL _SECRET_NAME _SECRET_VALUE",
         "evalq.definitions.writing": "_RARE_LINE_BREAKS _leading_comment _without_marks",
         "evalq.definitions.yaml_text": "FLOAT INTEGER NOT_FINITE",
         "evalq.engines.broker": "celery_url",
@@ -84,7 +90,8 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.formats.suite.evals": "_FILE_NAME",
         "evalq.formats.suite.load": "slug",
         "evalq.formats.suite.metrics": "_SPELLING",
-        "evalq.formats.suite.requests": "_LINE",
+        "evalq.formats.suite.report_files": "_is_own_link",
+        "evalq.formats.suite.requests": "_LINE _OLD_NUMBER",
         "evalq.formats.suite.rubrics": "_ASKED _LEVEL _POINT _RANGE _WEIGHTED slug",
         "evalq.formats.tables": "_NUMBER _SOLUTION",
         "evalq.grading.people": "_RANKING _parse_ranking _read_likert",
@@ -120,6 +127,9 @@ AT_MOST: Mapping[str, int] = {
 """Characters after which the code cuts or refuses the text before the pattern sees it."""
 
 BUILT: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "evalq.calling.providers.thinking:_find_family": tuple(
+        (family, "match") for families in _FAMILIES.values() for family, _ in families
+    ),
     "evalq.cases.draft_prompt:_fill_words": ((r"\b(ONE|TWO)\b", "sub"),),
     "evalq.cases.person_names:_occurs_in": ((r"(?<!\w)aa(?!\w)", "search"),),
     "evalq.cases.scrub.scrub:_occurrences": ((r"(?<!\w)(?:aaaaaaaa|aaaa)(?!\w)", "finditer"),),

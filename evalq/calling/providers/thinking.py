@@ -22,7 +22,7 @@ _FAMILIES: Mapping[str, tuple[tuple[str, Thinking], ...]] = {
     # https://developers.openai.com/api/docs/guides/reasoning: `none` from gpt-5.1 on, `minimal` for gpt-5;
     # pro, codex and chat models take neither.
     "openai": (
-        (r"(ft:)?gpt-5\.\d+(?!.*(pro|codex|chat))", Thinking({"reasoning_effort": _OFF})),
+        (r"(ft:)?gpt-5\.\d++(?!.*(pro|codex|chat))", Thinking({"reasoning_effort": _OFF})),
         (r"(ft:)?gpt-5(-mini|-nano)?(-\d{4}|:|$)", Thinking({"reasoning_effort": "minimal"}, 1024)),
         (r"(ft:)?(o\d|gpt-([5-9]|\d\d))", Thinking(room_tokens=4096)),
     ),
