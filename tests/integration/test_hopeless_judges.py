@@ -198,3 +198,12 @@ def test_throttled_again_and_again_a_case_is_still_answered(
         work(here, job)
     assert sql("SELECT verdict FROM outcomes") == [("failed",)]
     assert server.count == 21
+
+
+def test_a_server_that_answers_503_is_named_with_its_port(
+    server: Server, run_jobs: Callable[[int, int], int], db: Database
+) -> None:
+    server.replies = [(503, {"error": {"message": "loading"}}, {})]
+    bakeoff_id = run_jobs(server.server_port, 1)
+    [judge] = read_progress(db, bakeoff_id).judges
+    assert judge.note == f"openai at 127.0.0.1:{server.server_port} answered 503"

@@ -143,11 +143,11 @@ def _fault_of_transport(error: httpx2.TransportError, party: Party) -> ProviderF
     return ProviderFault("ambiguous", f"{party.name} broke the connection off ({type(error).__name__})")
 
 
-def _find_server(error: httpx2.TransportError) -> str:
+def _find_server(failed: httpx2.TransportError | httpx2.Response) -> str:
     """` at HOST:PORT` of the request that failed, if it is known."""
     try:
-        url = error.request.url
-    except RuntimeError:  # the error came without its request
+        url = failed.request.url
+    except RuntimeError:  # it came without its request
         return ""
     return f" at {url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
 
@@ -182,7 +182,8 @@ def fault_of_response(response: httpx2.Response, party: Party, prompt: Prompt) -
     inputs = [value for value in prompt.about.inputs.values() if isinstance(value, str)]
     answer = read_error_answer(response, private=(prompt.system, prompt.user, *inputs))
     kind = _decide_kind(answer)
-    message = f"{party.name} answered {answer.status}{_advise(answer, kind, party)}"
+    place = _find_server(response) if kind in ("transient", "ambiguous") else ""
+    message = f"{party.name}{place} answered {answer.status}{_advise(answer, kind, party)}"
     words = [answer.code]
     if kind in ("permanent", "fatal"):
         words.append(answer.message)
