@@ -28,10 +28,10 @@ def find_distrust(path: Path) -> str:
 
 
 def refuse_planted(path: Path) -> None:
-    """Raise Refused if others may have written a file or folder; one that is missing is fine."""
+    """Raise Refused if others may have written a file or folder; one that cannot be looked at cannot be used."""
     try:
         reason = find_distrust(path)
-    except FileNotFoundError:
+    except OSError:
         return
     if reason:
         raise Refused(f"{path} is not used: {reason}")
