@@ -28,7 +28,7 @@ def find_distrust(path: Path) -> str:
 
 
 def refuse_planted(path: Path) -> None:
-    """Raise Refused if others may have written a file or folder; one that cannot be looked at cannot be used."""
+    """Raise Refused if others may have written a file or folder; a missing one is fine."""
     try:
         reason = find_distrust(path)
     except OSError:
