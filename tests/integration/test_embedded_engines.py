@@ -350,7 +350,9 @@ def test_stopping_a_stubborn_fleet_is_bounded(tmp_path: Path) -> None:
 
 def test_a_worker_dies_with_the_command_that_started_it(tmp_path: Path) -> None:
     (tmp_path / "sleeper.py").write_text("import time; print('up', flush=True); time.sleep(600)")
-    parent = command(fleet_of([sys.executable, "-P", str(LEASH), "sleeper"]), cwd=tmp_path)
+    # The working folder is not on the path of a worker, so the module is found by PYTHONPATH.
+    argv = ["env", f"PYTHONPATH={tmp_path}", sys.executable, "-P", str(LEASH), "sleeper"]
+    parent = command(fleet_of(argv), cwd=tmp_path)
     worker = int(parent.stdout.readline())
     wait_for_log(tmp_path, "up")
     kill(parent)
