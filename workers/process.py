@@ -9,6 +9,7 @@ import importlib
 import sys
 from typing import Any
 
+import click
 from celery.bin.base import CLIContext
 from celery.bin.beat import beat
 from celery.bin.worker import worker
@@ -37,7 +38,9 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     context = CLIContext(app=app, no_color=True, workdir=None)
-    _COMMANDS[kind]().main(options, prog_name=f"evalq {kind}", obj=context)
+    # Flower looks at the options of the command it is usually a part of.
+    parent = click.Context(click.Group("celery"))
+    _COMMANDS[kind]().main(options, prog_name=f"evalq {kind}", obj=context, parent=parent)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ def test_judges_that_cannot_be_called_are_broken_not_bad(own: Any) -> None:
     document = own.bake(*BAKE, "--judges", "good,crash,missing", code=3)
     runs = {run["judge"]: run for run in document["runs"]}
     assert runs["good"]["n_error"] == 0
-    assert (runs["crash"]["errors"], runs["crash"]["accuracy"]) == ({"call_permanent": 12}, None)
+    # Identical faults pause a judge, so how many of its cases were asked depends on the slots.
+    assert (list(runs["crash"]["errors"]), runs["crash"]["accuracy"]) == (["call_permanent"], None)
+    assert runs["crash"]["errors"]["call_permanent"] >= 5
     assert runs["missing"]["excluded"].startswith("paused: cannot import answers:nothing")
     assert runs["missing"]["accuracy"] is None

@@ -185,7 +185,7 @@ def test_a_look_that_was_stopped_is_an_intent_without_result(frozen: Any, file: 
 
 def test_a_look_whose_command_was_killed_is_completed_by_the_fleet(frozen: Any, file: Path) -> None:
     bake = (*BAKE[:3], "--judges", "slow", "--eval-set", "holdout-kill", "--display", "plain", FINAL)
-    command = frozen.start(*bake, "--samples", "8")
+    command = frozen.start(*bake, "--samples", "50")
     assert command.says(r"run=\d+")
     command.process.send_signal(signal.SIGKILL)
     command.end()

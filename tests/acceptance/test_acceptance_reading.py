@@ -106,7 +106,7 @@ def test_the_journal_lists_every_call(baked: Any) -> None:
     ("arguments", "words"),
     [
         (("inspect", "99"), "there is no bake-off 99"),
-        (("inspect", "@-99"), "there is no bake-off"),
+        (("inspect", "@-99"), "goes too far back"),
         (("inspect", "first"), "is not a bake-off"),
         (("inspect", "1", "--case", "c99"), "has no case 'c99'"),
         (("inspect", "1", "--judge", "god"), "its judges are"),

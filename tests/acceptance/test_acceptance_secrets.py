@@ -221,7 +221,7 @@ def get(port: int, path: str, auth: str = "") -> tuple[int, str]:
 
 def read_pages(port: int) -> dict[str, str]:
     """What Flower shows to whoever has the password; nothing to anybody else."""
-    paths = ("/api/workers?refresh=1", "/api/tasks", "/workers", "/tasks")
+    paths = ("/api/workers?refresh=1", "/api/tasks", "/workers", "/tasks", "/metrics")
     assert [get(port, path)[0] for path in paths] == [401] * len(paths)
     pages = {path: get(port, path, AUTH) for path in paths}
     assert {path: status for path, (status, _) in pages.items()} == dict.fromkeys(paths, 200)

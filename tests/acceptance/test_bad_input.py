@@ -75,7 +75,9 @@ def complaint(project: Any, code: int, *arguments: str) -> str:
             (*bake(), "--samples", "0"), "--samples 0 is out of range; give 1 to 1000", id="samples"
         ),
         pytest.param((*bake(), "--samples", "many"), "'many' is not a valid integer", id="no number"),
-        pytest.param((*bake(), "--max-cost-usd", "nan"), "must be 0 or more", id="no dollars"),
+        pytest.param(
+            (*bake(), "--max-cost-usd", "nan"), "is not a finite amount of dollars", id="no dollars"
+        ),
         pytest.param((*bake(), "--scorer", "vibes"), "'vibes' is not one of", id="unknown scorer"),
         pytest.param(
             ("bake-of",), "There is no command 'bake-of'. Did you mean bake-off", id="unknown command"

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from evalq.errors import Unreachable
+from evalq.errors import Refused, Unreachable
 from evalq.store.database import Database, applied_version, apply_schema, require_schema, schema_files
 
 
@@ -43,7 +43,7 @@ def test_a_newer_database_is_answered_with_upgrade_evalq(db: Database) -> None:
 def test_a_file_that_fails_leaves_nothing_behind(empty_db: Database) -> None:
     with psycopg.connect(empty_db.url) as connection:
         connection.execute("CREATE TABLE verdict_uses (taken TEXT)")
-    with pytest.raises(psycopg.errors.DuplicateTable):
+    with pytest.raises(Refused, match='"verdict_uses" already exists'):
         apply_schema(empty_db)
     with psycopg.connect(empty_db.url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
