@@ -14,11 +14,11 @@ from evalq.bakeoff.follow import follow_to_end, show_nothing
 from evalq.bakeoff.launch import start
 from evalq.bakeoff.plan import Plan, own_graders
 from evalq.bakeoff.request import Request
+from evalq.definitions.money import read_usd
 from evalq.definitions.task import ScorerMode
 from evalq.engines.session import open_session
 from evalq.errors import InputError, Problem
 from evalq.formats import prepare
-from evalq.money import read_usd
 from evalq.results import BakeOffResult, Progress, RunResult
 from evalq.settings import load_settings, project_root
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from evalq.definitions.file_trust import is_owned
 from evalq.errors import InputError, Problem, Refused
-from evalq.file_trust import is_owned
 
 PROVIDER_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",

@@ -13,13 +13,13 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evalq.definitions.alert_channels import AlertChannel
 from evalq.definitions.definition import Definition, validate
+from evalq.definitions.file_trust import find_distrust, is_owned, refuse_planted
 from evalq.definitions.files import load_located
 from evalq.definitions.judge import Dollars, JudgeConfig
 from evalq.definitions.located import Located, load_json
 from evalq.definitions.model_params import find_problems
 from evalq.definitions.schedules import DriftSchedule
 from evalq.errors import InputError, Problem
-from evalq.file_trust import find_distrust, is_owned, refuse_planted
 
 log = logging.getLogger(__name__)
 

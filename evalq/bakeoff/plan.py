@@ -14,11 +14,11 @@ from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.graders.model import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.model_params import refuse_unbounded
+from evalq.definitions.money import money
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
 from evalq.grading.grade import grader_calls, grader_models, named_graders, stages
-from evalq.money import money
 from evalq.records import Prompt
 
 SIMULATED_GRADER = "sim-grader"

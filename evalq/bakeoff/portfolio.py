@@ -15,11 +15,11 @@ from evalq.bakeoff.request import Request
 from evalq.calling.pricing import is_priced
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.files import TASK_SUFFIXES, load_task
+from evalq.definitions.money import money
 from evalq.definitions.project import definition_files, find_task, is_draft_set, list_evalsets, list_tasks
 from evalq.definitions.task import TaskConfig
 from evalq.engines.session import Session
 from evalq.errors import CapReached, InputError, Problem
-from evalq.money import money
 from evalq.results import BakeOffResult, PortfolioResult, plain
 from evalq.store import bakeoffs
 from evalq.store.database import Database

@@ -11,8 +11,8 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note
 from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
+from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.request import Request

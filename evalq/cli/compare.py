@@ -10,7 +10,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.text import NOTHING, latency, one_line, percent, points, span
 
 if TYPE_CHECKING:

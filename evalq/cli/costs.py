@@ -10,8 +10,8 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table
+from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.store.calls import DayCost

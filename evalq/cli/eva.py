@@ -14,8 +14,8 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.cli.preflight import describe_plan
+from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.money import money
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:

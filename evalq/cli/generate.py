@@ -12,7 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.text import one_line
 
 if TYPE_CHECKING:

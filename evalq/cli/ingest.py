@@ -11,8 +11,8 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest, warn
+from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.money import money
 from evalq.reports.text import clean, one_line, percent, span
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
-from evalq.money import money
+from evalq.definitions.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.inspect import CaseFilter, Filter

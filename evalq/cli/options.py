@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import click
 
-from evalq.money import read_usd
+from evalq.definitions.money import read_usd
 
 if TYPE_CHECKING:
     from evalq.results import CiMethod

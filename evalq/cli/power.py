@@ -10,7 +10,7 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import count, note, print_json, print_table, suggest
-from evalq.money import money
+from evalq.definitions.money import money
 
 if TYPE_CHECKING:
     from evalq.summary.power import PowerPlan

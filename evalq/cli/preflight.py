@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalq.cli.output import count, note, warn, warn_loudly
-from evalq.money import money
+from evalq.definitions.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan

@@ -14,8 +14,8 @@ from evalq.bakeoff.follow import exit_code, follow_to_end
 from evalq.cli.context import Context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, warn, write_json
+from evalq.definitions.money import money
 from evalq.engines.session import Session
-from evalq.money import money
 from evalq.reports.live import choose_view
 from evalq.results import BakeOffResult, Progress
 from evalq.store.database import Database

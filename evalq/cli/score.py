@@ -10,8 +10,8 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.money import money
 
 if TYPE_CHECKING:
     from evalq.bakeoff.rescore import Forecast, Rescore

@@ -16,7 +16,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest, warn
 from evalq.cli.preflight import describe_plan
-from evalq.money import money
+from evalq.definitions.money import money
 
 if TYPE_CHECKING:
     from evalq.engines.session import Session

@@ -11,7 +11,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.cli.preflight import describe_plan
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.text import span
 
 if TYPE_CHECKING:

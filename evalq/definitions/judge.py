@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
+from evalq.definitions.money import read_usd
 from evalq.definitions.url_secrets import PublicHeaders, PublicUrl
-from evalq.money import read_usd
 
 Proportion = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Deadline = Annotated[FiniteFloat, Field(gt=0, le=3600)]

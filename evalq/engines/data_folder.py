@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from evalq.definitions.file_trust import refuse_planted
 from evalq.engines.processes import hold_lock, identify, live_leases, stale_leases
 from evalq.errors import InputError, Problem
-from evalq.file_trust import refuse_planted
 
 _LOCK_PATIENCE_S = 180  # longer than another command may take to start or stop
 

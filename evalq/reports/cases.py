@@ -10,7 +10,7 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.records import Verdict
 from evalq.reports.text import (
     GOOD,

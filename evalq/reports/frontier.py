@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.plain import EMPTY, tab_separated
 from evalq.reports.text import (
     GOOD,

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self, TextIO, assert_never
 from rich.console import Console
 from rich.live import Live
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.live_frame import Frame, Pace
 from evalq.reports.text import Canvas, one_line
 from evalq.results import Progress

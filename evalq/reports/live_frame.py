@@ -6,7 +6,7 @@ from decimal import Decimal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.text import (
     GOOD,
     NOTHING,

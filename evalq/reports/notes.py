@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.ranking import RankedRun, ranked_runs
 from evalq.results import Agreement, BakeOffResult, RunResult
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from evalq.money import money
+from evalq.definitions.money import money
 from evalq.reports.text import clean, duration, latency, one_line, percent, points, span, to_ascii
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))

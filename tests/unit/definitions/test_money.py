@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from evalq.cli.main import evalq as program
+from evalq.definitions.money import MAX_USD, read_usd
 from evalq.errors import InputError
-from evalq.money import MAX_USD, read_usd
 from evalq.settings import load_settings
 
 HOSTILE = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evalq.definitions.file_trust import find_distrust
 from evalq.engines.data_folder import DataFolder
 from evalq.errors import Refused
-from evalq.file_trust import find_distrust
 from evalq.keys import load_keys
 from evalq.settings import Settings, load_settings, project_root
 
