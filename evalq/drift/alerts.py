@@ -1,22 +1,21 @@
 """Delivers alerts to their channels; a failed delivery is retried with growing waits for a day."""
 
+import asyncio
 import ipaddress
 import json
 import logging
 import os
 import signal
 import socket
-import ssl
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import httpx2
-import urllib3
-from urllib3.exceptions import HTTPError
 
-from evalq.calling.providers.transport import Pool, TlsPool, current_call
+from evalq.calling.providers.connection import Connection
+from evalq.calling.providers.routes import PORTS, build_basic_auth, build_head, refuse_metadata
 from evalq.definitions.alert_channels import AlertChannel, name_channels
 from evalq.store import alerts
 from evalq.store.alerts import AlertDelivery
@@ -40,63 +39,52 @@ class Undelivered(Exception):
     """A delivery failed; the message holds neither address nor secret."""
 
 
-_PORTS = {"http": 80, "https": 443}
-
-
 def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool = False) -> None:
     """Send one document within ten seconds; raise Undelivered unless the answer is a success.
 
     The name is resolved once and that address is connected to, so neither a second lookup nor a redirect
     leads elsewhere. Private, loopback, link-local and metadata addresses are refused.
     """
-    parsed = urllib3.util.parse_url(url)
-    scheme, host = parsed.scheme, (parsed.host or "").strip("[]")
-    if scheme not in _PORTS or not host:
-        raise Undelivered("its address is not an http or https URL")
-    if scheme == "http" and not allow_private:
+    target = _parse_url(url)
+    if target.scheme == "http" and not allow_private:
         raise Undelivered("its address is not https; only a private one may be plain http")
-    port = parsed.port or _PORTS[scheme]
-    current_call.begin(DEADLINE_S)
-    pool = _pool(scheme, host, _address(host, port, allow_private=allow_private), port)
-    shown = f"[{host}]" if ":" in host else host
-    sent = {"host": shown if parsed.port is None else f"{shown}:{port}", **headers}
-    if parsed.auth:
-        sent |= urllib3.make_headers(basic_auth=parsed.auth)
-    _exchange(pool, parsed.request_uri, body, sent)
-
-
-def _exchange(pool: urllib3.HTTPConnectionPool, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+    address = _address(target.host, target.port or PORTS[target.scheme], allow_private=allow_private)
+    sent = [(b"host", target.netloc), (b"connection", b"close"), (b"content-length", b"%d" % len(body))]
+    sent += [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+    if target.userinfo:
+        sent.append((b"authorization", build_basic_auth(target)))
     try:
-        answer = pool.urlopen(
-            "POST",
-            path,
-            body=body,
-            headers=headers,
-            timeout=urllib3.Timeout(connect=current_call.time_left_s(), read=current_call.time_left_s()),
-            retries=False,
-            redirect=False,
-            assert_same_host=False,
-            preload_content=False,
-        )
-        answer.close()
-    except (HTTPError, TimeoutError) as exc:
+        message = build_head("POST", target.raw_path, sent) + body
+        status = asyncio.run(_exchange(target, address, message))
+    except (OSError, httpx2.TransportError) as exc:
         # The words of these errors hold the address, which may be the secret.
         raise Undelivered(f"no answer: {type(exc).__name__}") from None
-    finally:
-        pool.close()
-    if not 200 <= answer.status < 300:
-        raise Undelivered(f"it was answered with {answer.status}")
+    if not 200 <= status < 300:
+        raise Undelivered(f"it was answered with {status}")
 
 
-def _pool(scheme: str, host: str, address: str, port: int) -> urllib3.HTTPConnectionPool:
-    if scheme == "http":
-        return Pool(address, port)
-    tls: Any = _tls()
-    return TlsPool(address, port, ssl_context=tls, server_hostname=host, assert_hostname=host)
+def _parse_url(url: str) -> httpx2.URL:
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        parsed = httpx2.URL("")
+    if parsed.scheme not in PORTS or not parsed.host:
+        raise Undelivered("its address is not an http or https URL")
+    return parsed
 
 
-def _tls() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()
+async def _exchange(target: httpx2.URL, address: str, message: bytes) -> int:
+    """The status that the server at this address answers; connecting and waiting share one deadline."""
+    ends_at = asyncio.get_running_loop().time() + DEADLINE_S
+    tls = httpx2.create_ssl_context() if target.scheme == "https" else None
+    name = target.raw_host.decode("ascii")
+    async with asyncio.timeout_at(ends_at):
+        connection = await Connection.open(
+            address, target.port or PORTS[target.scheme], tls=tls, server_name=name
+        )
+        refuse_metadata(connection)
+        reply = await connection.exchange(message, method="POST", ends_at=ends_at)
+    return reply.status
 
 
 def _address(host: str, port: int, *, allow_private: bool) -> str:

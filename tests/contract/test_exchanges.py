@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from asking import complete
 from pydantic import TypeAdapter
 
 from evalq.calling.providers import connect
@@ -69,7 +70,7 @@ def judge(url: str, **fields: Any) -> JudgeConfig:
 def ask(config: JudgeConfig, request: Any) -> Any:
     inputs = {"prompt": "", **({} if request is None else {"request": request})}
     prompt = Prompt("", "GET /", 64, CaseContext("t", "c", inputs=inputs))
-    return json.loads(connect(config, ENVIRON).complete(prompt).text)
+    return json.loads(complete(connect(config, ENVIRON), prompt).text)
 
 
 def test_a_case_names_its_method_path_query_headers_and_body(system: System) -> None:

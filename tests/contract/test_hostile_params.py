@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from asking import complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -213,7 +214,7 @@ def test_what_a_provider_bills_was_set_aside(provider: str, params: Mapping[str,
         assert fault.value.kind == "fatal"
         assert till.requests == 0
         return
-    connect(asked, {"K": "sk-fake"}).complete(PROMPT)
+    complete(connect(asked, {"K": "sk-fake"}), PROMPT)
     assert till.requests == 1
     assert till.billed_usd <= worst_case_usd(asked, PROMPT)
 

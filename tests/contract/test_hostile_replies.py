@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from asking import complete
 from pydantic import TypeAdapter
 
 from evalq.calling.providers import PROVIDERS, connect
@@ -107,7 +108,7 @@ def ask(
         config |= {"model": "m", "base_url": url}
     judge = TypeAdapter[JudgeConfig](JudgeConfig).validate_python(config)
     try:
-        return connect(judge, {"KEY": "sk-fake-0123456789"}).complete(PROMPT)
+        return complete(connect(judge, {"KEY": "sk-fake-0123456789"}), PROMPT)
     except ProviderFault as fault:
         return fault
 

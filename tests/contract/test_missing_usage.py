@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import complete
 from pydantic import TypeAdapter
 
 from evalq.calling.pricing import stated_cost_usd, worst_case_usd
@@ -103,7 +104,7 @@ def ask(provider: str, server: Server, **extra: Any) -> tuple[JudgeConfig, Compl
     adapter = connect(judge, {"K": "sk-fake"})
     if provider == "python":
         sys.modules["judge_that_reports"].REPLY = {"answer": "hi", **extra}  # type: ignore[attr-defined]
-    return judge, adapter.complete(PROMPT)
+    return judge, complete(adapter, PROMPT)
 
 
 def words_of(provider: str) -> tuple[str, str, str]:

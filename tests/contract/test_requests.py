@@ -7,10 +7,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from asking import complete
 from pydantic import TypeAdapter
 
 from evalq.calling.providers import connect
-from evalq.calling.providers.transport import client
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import ProviderFault
 from evalq.records import CaseContext, Completion, Prompt
@@ -81,7 +81,7 @@ def judge(provider: str, **fields: Any) -> JudgeConfig:
 
 
 def ask(config: JudgeConfig, prompt: Prompt = FULL) -> Completion:
-    return connect(config, {"K": "sk-secret-1"}).complete(prompt)
+    return complete(connect(config, {"K": "sk-secret-1"}), prompt)
 
 
 def through_proxy(
@@ -91,11 +91,7 @@ def through_proxy(
     monkeypatch.setenv("http_proxy", wire.url)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    client.forget_connections()
-    try:
-        ask(judge("openai", model=model, base_url="http://api.openai.com/v1", **fields))
-    finally:
-        client.forget_connections()
+    ask(judge("openai", model=model, base_url="http://api.openai.com/v1", **fields))
     assert wire.path == "http://api.openai.com/v1/chat/completions"
     return dict(wire.body)
 

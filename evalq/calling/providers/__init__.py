@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Adapter(Protocol):
     """Asks one judge. Raises ProviderFault and nothing else."""
 
-    def complete(self, prompt: "Prompt") -> "Completion":
+    async def complete(self, prompt: "Prompt") -> "Completion":
         """One call, no retries."""
         ...
 

@@ -52,7 +52,7 @@ class AnthropicAdapter:
         logging.getLogger("anthropic").setLevel(logging.INFO)
         self._judge = judge
         self._party = Party("anthropic", judge.key_name, (key,) if key else ())
-        self._client = anthropic.Anthropic(
+        self._client = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=judge.base_url or _URL,
             timeout=judge.deadline_s,
@@ -60,13 +60,15 @@ class AnthropicAdapter:
             http_client=client,
             open_telemetry=False,
         )
+        # The SDK parses a path and merges it with its base at every call; the whole URL it only parses.
+        self._url = str(self._client.base_url).rstrip("/") + "/v1/messages"
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One message."""
         with FaultsOf(self._party, prompt) as call:
             started = time.perf_counter()
-            response = self._client.post(
-                "/v1/messages",
+            response = await self._client.post(
+                self._url,
                 cast_to=httpx2.Response,
                 body=build_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},

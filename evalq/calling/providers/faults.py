@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import httpx2
 
+from evalq.calling.providers.reply_reader import AnswerTooLarge
+from evalq.calling.providers.routes import NeverConnects
 from evalq.calling.providers.throttling import read_rate_hints, read_retry_info_s, read_wait_s
-from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
 from evalq.errors import FaultKind, ProviderFault
 from evalq.records import Prompt
 

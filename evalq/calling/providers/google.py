@@ -60,12 +60,12 @@ class GoogleAdapter:
             self._client = _sdk_client(key, judge.base_url or _URL, round(judge.deadline_s * 1000))
         self._check_params()
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One candidate."""
         with FaultsOf(self._party, prompt):
             config = _build_config(build_body(self._judge, prompt), call_headers(prompt))
             started = time.perf_counter()
-            response = self._client.models.generate_content(
+            response = await self._client.aio.models.generate_content(
                 model=self._judge.model, contents=google_contents(prompt), config=config
             )
             latency_ms = elapsed_ms(started)
@@ -85,14 +85,18 @@ class GoogleAdapter:
 
 @lru_cache(maxsize=64)
 def _sdk_client(key: str | None, base_url: str, timeout_ms: int) -> "genai.Client":
-    """Shared by judges: making one reads the system's certificates, although they are not used here."""
+    """Shared by judges: making one reads the system's certificates, although they are not used here.
+
+    Its synchronous half is never used; without a client it would read them once more.
+    """
     from google import genai
     from google.genai import types
 
     options = types.HttpOptions(
         base_url=base_url,
         timeout=timeout_ms,
-        httpx_client=client,
+        httpx_client=httpx2.Client(transport=httpx2.BaseTransport()),
+        httpx_async_client=client,
         retry_options=types.HttpRetryOptions(attempts=1),
     )
     return genai.Client(api_key=key, vertexai=False, http_options=options)

@@ -68,12 +68,12 @@ class HttpAdapter:
         self._cost = _parse_path(judge, judge.cost) if judge.cost else None
         _check_templates(judge, judge.body)
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One request."""
         with FaultsOf(self._party, prompt) as call:
             request = self._build_request(prompt)
             started = time.perf_counter()
-            response = client.send(request)
+            response = await client.send(request)
             latency_ms = elapsed_ms(started)
             if self._exchange:
                 text = self._exchange.answer(response)

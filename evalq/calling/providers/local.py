@@ -1,5 +1,6 @@
-"""A program or a Python function as a judge."""
+"""A program or a Python function as a judge, in threads of their own: the loop never waits for them."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
@@ -25,7 +27,30 @@ from evalq.records import Completion, CompletionState, Prompt
 
 _MAX_OUTPUT_BYTES = 5_000_000
 _MAX_ERROR_CHARS = 200
+_MAX_THREADS = 64
 _PARTS = frozenset({"answer", "tool_calls", "usage", "cost_usd", "error"})
+
+
+class _JudgeThreads:
+    """Where functions and programs are waited for: the one place where a job leaves the loop for them.
+
+    When all threads are busy, calls wait for one, as they would for a slot.
+    """
+
+    def __init__(self) -> None:
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Begin without threads: a forked process has none of its parent's."""
+        self._pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="judge")
+
+    async def run(self, answer: Callable[[Prompt], Completion], prompt: Prompt) -> Completion:
+        """Call the judge in a thread and wait for it without holding up the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, answer, prompt)
+
+
+_threads = _JudgeThreads()
+os.register_at_fork(after_in_child=_threads.start_over)
 
 
 class CommandAdapter:
@@ -39,8 +64,11 @@ class CommandAdapter:
         # The program is the user's own, but must not reach evalq's database or broker.
         self._environ = {name: value for name, value in environ.items() if not name.startswith("EVALQ_")}
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """Run the program on one question."""
+        return await _threads.run(self._answer, prompt)
+
+    def _answer(self, prompt: Prompt) -> Completion:
         started = time.perf_counter()
         output = self._run(_build_input(prompt))
         return _read_output(output, latency_ms=elapsed_ms(started), model=self._judge.model)
@@ -104,12 +132,15 @@ class PythonAdapter:
         self._function = _import_function(judge.callable)
         self._name = judge.callable
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """The function's return value: text as it is, anything else as JSON, None as no answer.
 
         A dataclass or dict of `answer` and any of `tool_calls`, `usage`, `cost_usd` and `error` is a reply
         in parts.
         """
+        return await _threads.run(self._answer, prompt)
+
+    def _answer(self, prompt: Prompt) -> Completion:
         started = time.perf_counter()
         try:
             reply = _split_reply(self._function(dict(prompt.about.inputs)))

@@ -45,20 +45,22 @@ class OpenAIAdapter:
         key = read_key(judge, environ)
         self._judge = judge
         self._party = Party(judge.provider, judge.key_name, (key,) if key else ())
-        self._client = openai.OpenAI(
+        self._client = openai.AsyncOpenAI(
             api_key=key or _NO_KEY,
             base_url=judge.base_url or _URLS[judge.provider],
             timeout=judge.deadline_s,
             max_retries=0,
             http_client=client,
         )
+        # The SDK parses a path and merges it with its base at every call; the whole URL it only parses.
+        self._url = str(self._client.base_url).rstrip("/") + "/chat/completions"
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One chat completion."""
         with FaultsOf(self._party, prompt) as call:
             started = time.perf_counter()
-            response = self._client.post(
-                "/chat/completions",
+            response = await self._client.post(
+                self._url,
                 cast_to=httpx2.Response,
                 body=build_body(self._judge, prompt),
                 options={"headers": dict(call_headers(prompt))},

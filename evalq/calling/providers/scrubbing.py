@@ -22,10 +22,10 @@ class ScrubbingAdapter:
         self._adapter = adapter
         self._secrets = secrets
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One call of the inner adapter."""
         try:
-            return self._clean_completion(self._adapter.complete(prompt))
+            return self._clean_completion(await self._adapter.complete(prompt))
         except ProviderFault as fault:
             fault.request_id = self._clean(fault.request_id)
             message = self._clean(fault.message)

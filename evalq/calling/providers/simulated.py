@@ -1,9 +1,9 @@
 """Simulated judges: deterministic stand-ins, right or wrong by design, in the task's real format."""
 
+import asyncio
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
 from random import Random
 from statistics import NormalDist
@@ -32,12 +32,12 @@ class SimulatedAdapter:
         del environ  # needs no key
         self._judge = judge
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         """One answer, after the simulated latency."""
         about = prompt.about
         trouble = self._trouble(about)
         latency_ms = self._latency_ms(about, is_slow=trouble == "slow")
-        time.sleep(latency_ms / 1000 * self._judge.time_scale)
+        await asyncio.sleep(latency_ms / 1000 * self._judge.time_scale)
         if trouble == "error":
             raise ProviderFault("transient", "simulated overload")
         state, text = self._answer(prompt, trouble)

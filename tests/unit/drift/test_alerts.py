@@ -131,7 +131,7 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         ("https://2130706433/", "private"),
         ("https://2852039166/", "private"),
         ("https://0xa9fea9fe/", "private"),
-        ("https://0251.0376.0251.0376/", "private"),
+        ("https://0251.0376.0251.0376/", "not an http or https URL"),
         ("https://169.254.43518/", "private"),
         ("https://127.1/", "private"),
         ("http://8.8.8.8/", "not https"),

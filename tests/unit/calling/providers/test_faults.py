@@ -9,7 +9,8 @@ import httpx2
 import pytest
 
 from evalq.calling.providers.faults import FaultsOf, Party, fault_of, fault_of_response
-from evalq.calling.providers.transport import AnswerTooLarge, NeverConnects
+from evalq.calling.providers.reply_reader import AnswerTooLarge
+from evalq.calling.providers.routes import NeverConnects
 from evalq.errors import ProviderFault
 from evalq.records import CaseContext, Prompt
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from asking import complete
 from patience import PATIENCE_S
 
 from evalq.calling.providers import connect
@@ -31,7 +32,7 @@ def ask_command(
     command: list[str], *, timeout_s: float = PATIENCE_S, environ: dict[str, str] | None = None
 ) -> Completion:
     judge = CommandJudge(name="mine", provider="command", command=command, timeout_s=timeout_s)
-    return connect(judge, environ or {}).complete(PROMPT)
+    return complete(connect(judge, environ or {}), PROMPT)
 
 
 def says(text: str) -> str:

@@ -1,9 +1,11 @@
 """A function of the user's as a judge: its answers are kept, whatever it raises becomes a fault."""
 
+import asyncio
 import sys
 from pathlib import Path
 
 import pytest
+from asking import complete
 
 from evalq.calling.providers import connect
 from evalq.definitions.judge import PythonJudge
@@ -11,8 +13,10 @@ from evalq.errors import FaultKind, ProviderFault
 from evalq.records import CaseContext, Completion, Prompt
 
 MODULE = """
-import sys
+import sys, threading
 
+go = threading.Event()
+def wait(inputs): return "waited" if go.wait(60) else "waited in vain"
 def greet(inputs): return "hello " + inputs["name"]
 def rank(inputs): return ["n1", "ü"]
 def spoil(inputs): inputs.clear(); return "spoilt"
@@ -35,7 +39,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(name: str) -> Completion:
     judge = PythonJudge(name="mine", provider="python", callable=name)
-    return connect(judge, {}).complete(Prompt("s", "u", 64, CaseContext("t", "c", inputs=INPUTS)))
+    return complete(connect(judge, {}), Prompt("s", "u", 64, CaseContext("t", "c", inputs=INPUTS)))
 
 
 INPUTS = {"name": "Ada"}
@@ -101,3 +105,17 @@ def test_the_working_folder_is_on_the_path_only_while_the_function_is_imported(
     before = list(sys.path)
     assert ask("only_there:greet").text == "found"
     assert sys.path == before
+
+
+def test_the_loop_goes_on_while_a_function_works() -> None:
+    """Were the loop held up, nobody would tell the function to end."""
+
+    async def run() -> str:
+        judge = PythonJudge(name="mine", provider="python", callable="judge_of_mine:wait")
+        adapter = connect(judge, {})
+        call = asyncio.create_task(adapter.complete(Prompt("s", "u", 64, CaseContext("t", "c"))))
+        await asyncio.sleep(0)
+        sys.modules["judge_of_mine"].go.set()
+        return (await call).text
+
+    assert asyncio.run(run()) == "waited"

@@ -1,6 +1,7 @@
 """A server that sends a key back: nothing of what is kept of its reply holds the key."""
 
 import pytest
+from asking import complete
 
 from evalq.calling.providers.scrubbing import ScrubbingAdapter, find_secrets
 from evalq.definitions.judge import HttpJudge
@@ -17,7 +18,7 @@ class Echo:
     def __init__(self, *, fails: bool) -> None:
         self._fails = fails
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         if self._fails:
             raise ProviderFault("permanent", f"bad key {KEY}", request_id=f"req-{KEY}", retry_after_s=2)
         calls = (ToolCall(f"x{KEY}", {KEY: [{"deep": f"a {KEY} b"}], "n": 1}),)
@@ -25,7 +26,7 @@ class Echo:
 
 
 def test_a_reflected_key_is_kept_nowhere_in_an_answer() -> None:
-    answer = ScrubbingAdapter(Echo(fails=False), {"MY_KEY": KEY}).complete(PROMPT)
+    answer = complete(ScrubbingAdapter(Echo(fails=False), {"MY_KEY": KEY}), PROMPT)
     assert KEY not in repr(answer)
     assert answer.text == "you sent [MY_KEY]"
     assert answer.tool_calls[0].arguments["n"] == 1
@@ -33,7 +34,7 @@ def test_a_reflected_key_is_kept_nowhere_in_an_answer() -> None:
 
 def test_a_reflected_key_is_kept_nowhere_in_a_fault() -> None:
     with pytest.raises(ProviderFault) as caught:
-        ScrubbingAdapter(Echo(fails=True), {"MY_KEY": KEY}).complete(PROMPT)
+        complete(ScrubbingAdapter(Echo(fails=True), {"MY_KEY": KEY}), PROMPT)
     fault = caught.value
     assert KEY not in f"{fault} {fault.message} {fault.request_id}"
     assert (fault.kind, fault.retry_after_s) == ("permanent", 2)

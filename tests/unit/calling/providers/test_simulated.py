@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from asking import complete
 
 from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.judge import SimulatedJudge
@@ -28,7 +29,7 @@ def judge(name: str = "sim", **fields: object) -> SimulatedJudge:
 
 
 def ask(config: SimulatedJudge, about: CaseContext = ABOUT) -> Completion:
-    return SimulatedAdapter(config, {}).complete(Prompt("system", "user", 256, about))
+    return complete(SimulatedAdapter(config, {}), Prompt("system", "user", 256, about))
 
 
 def test_the_same_question_has_the_same_answer() -> None:

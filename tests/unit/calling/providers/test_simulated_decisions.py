@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from answers import NoContext, grade_now
 from pydantic import TypeAdapter
 
 from evalq.calling.providers.simulated import right_answer, wrong_answer
@@ -16,7 +17,6 @@ from evalq.formats.skills.trigger_cases import (
     build_trigger_case,
     build_trigger_task,
 )
-from evalq.grading.grade import grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
 
@@ -27,7 +27,7 @@ GRADERS: TypeAdapter[list[GraderConfig]] = TypeAdapter(list[GraderConfig])
 
 def passes(task: TaskConfig, case: EvalCase, answer: str) -> list[bool | None]:
     subject = AnswerToGrade(task, case, Completion("answered", answer))
-    return [grade.passed for grade in grade_answer(subject, None)]  # type: ignore[arg-type]
+    return [grade.passed for grade in grade_now(subject, NoContext())]
 
 
 @pytest.mark.parametrize(

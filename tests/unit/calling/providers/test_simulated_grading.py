@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from asking import complete
 
 from evalq.calling.providers.simulated import SimulatedAdapter, grader_reply
 from evalq.definitions.judge import SimulatedJudge
@@ -75,7 +76,7 @@ def test_held_to_a_schema_it_replies_with_an_object(form: str, key: str) -> None
 def ask(**fields: Any) -> str:
     judge = SimulatedJudge(name="g", provider="simulated", model="g", accuracy=1.0, time_scale=0, **fields)
     prompt = Prompt("", "Is this\nright?", 100, about("verdict"))
-    return SimulatedAdapter(judge, {}).complete(prompt).text
+    return complete(SimulatedAdapter(judge, {}), prompt).text
 
 
 def test_an_echoing_grader_repeats_all_it_was_shown_before_its_own_words() -> None:
