@@ -10,11 +10,27 @@ from typing import Any
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import CapReached, ProviderFault, PutBack
 from evalq.records import Completion, Purpose
-from evalq.store.database import Connection, Database, transactional
+from evalq.store.database import Connection, Database, Row, transactional
 from evalq.store.jobs import Job, storable, storable_json
 
 Settlement = dict[str, Any]
-"""The end of a call: parameters of the settling statement, in values that JSON can hold."""
+"""The end of a call: the fields of the settling statement, in values that JSON can hold."""
+
+_SETTLEMENT_FIELDS = {
+    "state",
+    "cost_usd",
+    "usage",
+    "request_id",
+    "latency_ms",
+    "fault_kind",
+    "fault_message",
+    "completion_state",
+    "answer",
+    "model",
+    "input_tokens",
+    "output_tokens",
+}
+"""Without `tool_calls`, which settlements that an earlier version left in the spool do not have."""
 
 _CAPS = {"bake-off": "the cap of the bake-off", "day": "the cap of the day"}
 
@@ -94,20 +110,31 @@ def reserve(db: Database, job: Job, call: Call) -> int | None:
 
     Raises CapReached when it would not fit even alone, PutBack when the bake-off was stopped.
     """
-    row = db.row(
-        "reserve",
-        bakeoff_id=job.bakeoff_id,
-        job_id=job.id,
-        purpose=call.purpose,
-        judge=call.judge.name,
-        provider=call.judge.provider,
-        model=call.judge.model,
-        key=call.key,
-        attempt=call.attempt,
-        usd=call.usd,
-        margin=call.margin_usd,
-    )
-    assert row is not None
+    row = db.row("reserve_calls", calls=f"[{encode_reservation(job, call)}]")
+    return read_reservation(job, call, row)
+
+
+def encode_reservation(job: Job, call: Call) -> str:
+    """A call to reserve, as the statement takes it."""
+    reservation = {
+        "bakeoff_id": job.bakeoff_id,
+        "job_id": job.id,
+        "purpose": call.purpose,
+        "judge": call.judge.name,
+        "provider": call.judge.provider,
+        "model": call.judge.model,
+        "key": call.key,
+        "attempt": call.attempt,
+        "usd": str(call.usd),
+        "margin": str(call.margin_usd),
+    }
+    return json.dumps(reservation)
+
+
+def read_reservation(job: Job, call: Call, row: Row | None) -> int | None:
+    """The call's id in the row that reserving returned; None while other calls hold the room."""
+    if row is None:
+        raise LookupError(f"job {job.id} is not in the database")
     _raise_refusal(job, row["refusal"], call)
     return row["call_id"]  # type: ignore[no-any-return]
 
@@ -166,8 +193,16 @@ def failed(fault: ProviderFault) -> Settlement:
 
 def settle(db: Database, call_id: int, settlement: Settlement) -> None:
     """Replace a reservation by the price, once; a judge's answer is stored in the same statement."""
-    # Settlements that an earlier version left in the spool have no tool calls.
-    db.run("settle", call_id=call_id, **{"tool_calls": None, **settlement})
+    db.run("settle_calls", calls=f"[{encode_settlement(call_id, settlement)}]")
+
+
+def encode_settlement(call_id: int, settlement: Settlement) -> str:
+    """The end of a call, as the statement takes it; raises ValueError for one that lacks a field."""
+    end = {**settlement, "call_id": call_id}
+    missing = _SETTLEMENT_FIELDS - end.keys()
+    if missing:
+        raise ValueError(f"a settlement has no {', '.join(sorted(missing))}")
+    return json.dumps(end)
 
 
 def tries_before(db: Database, job: Job, key: str) -> Tries:
@@ -222,6 +257,11 @@ def answer_keys(db: Database, job_id: int) -> list[str]:
 def costs_since(db: Database, since: datetime) -> list[DayCost]:
     """Dollars by day, provider, judge and purpose, the newest day first."""
     return [DayCost(**row) for row in db.rows("costs", since=since)]
+
+
+def rename_installation(db: Database) -> None:
+    """Give this database another name: it is a copy."""
+    db.run("rename_installation")
 
 
 def installation(db: Database) -> str:

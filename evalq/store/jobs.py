@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -64,6 +64,9 @@ class Job:
         return self.losses >= 2 or (self.losses == 1 and is_our_code)
 
 
+_JOB_COLUMNS = [field.name for field in fields(Job) if field.name != "completion"]
+
+
 @dataclass(frozen=True)
 class QueuedJob:
     """A job just marked as queued, with what its message needs."""
@@ -92,10 +95,10 @@ def gates_with_ready_jobs(db: Database) -> list[str]:
 
 
 @transactional
-def queue_window(tx: Connection, gate: str) -> list[QueuedJob]:
-    """Mark the next ready jobs of a gate as queued, up to its window."""
+def queue_window(tx: Connection, gate: str, *, most: int | None = None) -> list[QueuedJob]:
+    """Mark the next ready jobs of a gate as queued, up to its window or to `most` if that is less."""
     lock_gate(tx, gate)
-    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate)]
+    return [QueuedJob(**row) for row in tx.rows("queue_window", gate=gate, most=most)]
 
 
 def lock_gate(tx: Connection, gate: str) -> None:
@@ -105,20 +108,20 @@ def lock_gate(tx: Connection, gate: str) -> None:
 
 def claim(db: Database, job_id: int, *, lease_s: float) -> Job | None:
     """Lease a job; None when it is done or held by another worker, or its bake-off is stopped."""
-    row = db.row("claim_job", job_id=job_id, lease_s=lease_s, schema_version=known_version())
-    return _job(row) if row else None
+    row = db.row("claim_jobs", job_ids=[job_id], lease_s=lease_s, schema_version=known_version())
+    return read_job(row) if row else None
 
 
 def read_held(db: Database, job_id: int, fence: int) -> Job | None:
     """A job that another process leased for this one; None when the lease was lost since."""
     row = db.row("held_job", job_id=job_id, fence=fence)
-    return _job(row) if row else None
+    return read_job(row) if row else None
 
 
-def _job(row: Row) -> Job:
+def read_job(row: Row) -> Job:
+    """The job in a row that claiming returned."""
     completion = kept_completion(row) if row["kept_state"] else None
-    values = {field.name: row[field.name] for field in fields(Job) if field.name != "completion"}
-    return Job(**values, completion=completion)
+    return Job(**{name: row[name] for name in _JOB_COLUMNS}, completion=completion)
 
 
 def kept_completion(row: Row) -> Completion:
@@ -144,7 +147,12 @@ def extend(db: Database, held: Sequence[tuple[int, int]], *, lease_s: float) -> 
 
 def release(db: Database, job: Job, *, wait_s: float) -> None:
     """Put a job back; no worker tries it again for `wait_s`."""
-    db.row("release_job", job_id=job.id, fence=job.fence, wait_s=wait_s)
+    db.row("release_jobs", jobs=f"[{encode_release(job, wait_s)}]")
+
+
+def encode_release(job: Job, wait_s: float) -> str:
+    """A job to put back, as the statement takes it."""
+    return json.dumps({"job_id": job.id, "fence": job.fence, "wait_s": wait_s})
 
 
 def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
@@ -156,28 +164,32 @@ def release_held(db: Database, held: Sequence[tuple[int, int]]) -> None:
 
 def finish(db: Database, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> bool:
     """Write a job's end; False when the lease was lost and nothing was written."""
-    row = db.row(
-        "finish_job",
-        job_id=job.id,
-        fence=job.fence,
-        verdict=outcome.verdict,
-        error_kind=outcome.error_kind,
-        message=storable(outcome.message),
-        grades=_grades_json(grades),
-    )
+    row = db.row("finish_jobs", jobs=f"[{encode_end(job, outcome, grades)}]")
     return row is not None
+
+
+def encode_end(job: Job, outcome: Outcome, grades: Sequence[Grade]) -> str:
+    """The end of a job, as the statement takes it."""
+    end = {
+        "job_id": job.id,
+        "fence": job.fence,
+        "verdict": outcome.verdict,
+        "error_kind": outcome.error_kind,
+        "message": storable(outcome.message),
+        "grades": _grade_rows(grades),
+    }
+    return json.dumps(end)
 
 
 def hand_over(db: Database, job: Job, grades: Sequence[Grade]) -> bool:
     """Leave a job to a worker without keys, with its grades so far; False when the lease was lost."""
-    row = db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=_grades_json(grades))
+    row = db.row("hand_over_job", job_id=job.id, fence=job.fence, grades=json.dumps(_grade_rows(grades)))
     return row is not None
 
 
-def _grades_json(grades: Sequence[Grade]) -> str:
+def _grade_rows(grades: Sequence[Grade]) -> list[dict[str, Any]]:
     """Grades as the statements that store them take them."""
-    rows = [{**storable_json(asdict(grade)), "ordinal": place} for place, grade in enumerate(grades)]
-    return json.dumps(rows)
+    return [{**storable_json(vars(grade)), "ordinal": place} for place, grade in enumerate(grades)]
 
 
 @transactional

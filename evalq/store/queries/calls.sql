@@ -23,24 +23,13 @@ WITH dropped AS (
 )
 DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = locked.day;
 
--- reserve --
--- Reserve a call's worst case under every cap and open its journal row, or return what refuses it.
--- A paused judge gets no more questions, but its answers are still graded.
-WITH run AS (
-    SELECT j.id AS job_id, r.state = 'paused' AND %(purpose)s = 'answer' AS is_stopped
-    FROM jobs j JOIN runs r ON r.id = j.run_id WHERE j.id = %(job_id)s
-)
-SELECT call.call_id, call.refusal
-FROM run CROSS JOIN LATERAL reserve_call(%(bakeoff_id)s, run.job_id, %(purpose)s, %(judge)s, %(provider)s, %(model)s,
-    %(key)s, %(attempt)s, %(usd)s, %(margin)s) AS call
-WHERE NOT run.is_stopped
-UNION ALL SELECT NULL, 'stopped' FROM run WHERE run.is_stopped;
+-- reserve_calls --
+-- Reserve the worst cases of calls under every cap and open their journal rows; for each its id or what refuses it.
+SELECT place, call_id, refusal FROM reserve_calls(%(calls)s::jsonb);
 
--- settle --
--- Close a call: its price replaces its reservation; an answer is stored in the same statement.
-SELECT settle_call(%(call_id)s, %(state)s, %(cost_usd)s::numeric, %(usage)s::jsonb, %(request_id)s, %(latency_ms)s, %(fault_kind)s,
-    %(fault_message)s, %(completion_state)s, %(answer)s, %(model)s, %(input_tokens)s, %(output_tokens)s,
-    %(tool_calls)s::jsonb);
+-- settle_calls --
+-- Close calls: their prices replace their reservations; answers are stored in the same statement.
+SELECT settle_calls(%(calls)s::jsonb);
 
 -- tries --
 -- How many calls were made for one question of a job since its last retry; a throttled one was not processed.
@@ -86,6 +75,10 @@ SELECT (c.reserved_at AT TIME ZONE 'UTC')::date AS day, c.provider, c.judge, c.p
        coalesce(sum(c.reserved_usd) FILTER (WHERE c.state IN ('reserved', 'sent')), 0) AS in_flight_usd
 FROM call_journal c WHERE c.reserved_at >= %(since)s
 GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, cost_usd DESC, 2, 3, 4;
+
+-- rename_installation --
+-- Give a copied database a name of its own.
+UPDATE installation SET uid = gen_random_uuid();
 
 -- installation --
 -- The uid of this database.

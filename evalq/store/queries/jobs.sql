@@ -16,7 +16,7 @@ WITH open AS (
     WHERE (r.gate = %(gate)s OR %(gate)s = 'sandbox') AND r.state = 'running' AND b.state = 'running'
 ), room AS (
     -- Workers drop the messages of a stopped run, so these take no room.
-    SELECT greatest((SELECT max(window_size) FROM open) - count(*), 0) AS n
+    SELECT greatest(least((SELECT max(window_size) FROM open), %(most)s::int) - count(*), 0) AS n
     FROM jobs j LEFT JOIN open ON open.id = j.run_id
     WHERE j.gate = %(gate)s AND (j.state = 'leased' OR j.state = 'queued' AND open.id IS NOT NULL)
 ), next AS (
@@ -32,30 +32,13 @@ FROM next, runs r, bakeoffs b
 WHERE j.id = next.id AND j.state = 'ready' AND r.id = j.run_id AND b.id = j.bakeoff_id
 RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
 
--- claim_job --
--- Lease an open job that is due and whose bake-off is running; no row when there is none. Not when the bake-off or the
--- database is newer than the worker, which might pay for an answer that it cannot store. An expired lease is not
--- taken over here: reap counts the loss first.
-WITH claimed AS (
-    UPDATE jobs j SET state = 'leased', fence = j.fence + 1, attempt = j.attempt + 1,
-           lease_until = now() + make_interval(secs => %(lease_s)s)
-    FROM runs r, bakeoffs b
-    WHERE j.id = %(job_id)s AND r.id = j.run_id AND b.id = j.bakeoff_id AND b.state = 'running'
-      AND r.state = 'running' AND j.state IN ('ready', 'queued') AND j.not_before <= now()
-      AND b.schema_version <= %(schema_version)s
-      AND NOT EXISTS (SELECT 1 FROM schema_versions v WHERE v.version > %(schema_version)s)
-    RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses,
-              j.refill, r.judge, r.provider, r.judge_sha, b.task_sha, b.eval_set_sha, b.grader_shas, b.seed,
-              b.ambiguous_repeats
-)
-SELECT claimed.*, c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id,
-       k.input_tokens, k.output_tokens, k.usage, k.latency_ms, k.cost_usd, k.tool_calls
-FROM claimed
-JOIN cases c ON c.eval_set_sha = claimed.eval_set_sha AND c.case_id = claimed.case_id
-LEFT JOIN completions k ON k.job_id = claimed.id;
+-- claim_jobs --
+-- Lease those of some jobs that are open, due and running; a row each. None when the bake-off or the database is newer
+-- than the worker, which might pay for an answer that it cannot store.
+SELECT * FROM claim_jobs(%(job_ids)s::bigint[], %(lease_s)s, %(schema_version)s);
 
 -- held_job --
--- A job that another process leased for this one, as claim_job returns it.
+-- A job that another process leased for this one, as claim_jobs returns it.
 SELECT j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, j.gate, j.stage, j.fence, j.attempt, j.losses, j.refill,
        r.judge, r.provider, r.judge_sha, b.task_sha, b.grader_shas, b.seed, b.ambiguous_repeats,
        c.body::text AS case_body, k.state AS kept_state, k.answer, k.model, k.request_id, k.input_tokens,
@@ -66,16 +49,18 @@ LEFT JOIN completions k ON k.job_id = j.id
 WHERE j.id = %(job_id)s AND j.fence = %(fence)s AND j.state = 'leased';
 
 -- extend_leases --
--- Heartbeat: extend the leases of the jobs that a worker holds.
-UPDATE jobs j SET lease_until = now() + make_interval(secs => %(lease_s)s)
-FROM unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
-WHERE j.id = held.id AND j.fence = held.fence AND j.state = 'leased';
+-- Heartbeat: extend the leases of the jobs that a worker holds. A job that is just being finished or put back is left
+-- out: waiting for it while holding others that its batch wants would deadlock.
+WITH held AS (
+    SELECT j.id FROM jobs j JOIN unnest(%(job_ids)s::bigint[], %(fences)s::bigint[]) AS held (id, fence)
+         ON j.id = held.id AND j.fence = held.fence
+    WHERE j.id = ANY(%(job_ids)s) AND j.state = 'leased' FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j SET lease_until = now() + make_interval(secs => %(lease_s)s) FROM held WHERE j.id = held.id;
 
--- release_job --
--- Put a leased job back, due after a wait.
-UPDATE jobs SET state = 'ready', lease_until = NULL, queued_at = NULL,
-       not_before = now() + make_interval(secs => %(wait_s)s)
-WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased' RETURNING id;
+-- release_jobs --
+-- Put leased jobs back, each due after its wait.
+SELECT release_jobs(%(jobs)s::jsonb);
 
 -- release_held --
 -- Put back the jobs that a worker holds when it shuts down.
@@ -101,24 +86,9 @@ WITH done AS (
 )
 SELECT id, run_id, case_id FROM done;
 
--- finish_job --
--- End a job with its outcome and grades; no row when its lease was lost.
-WITH done AS (
-    UPDATE jobs SET state = 'done', lease_until = NULL
-    WHERE id = %(job_id)s AND fence = %(fence)s AND state = 'leased'
-    RETURNING id, run_id, bakeoff_id, case_id, sample, attempt
-), ended AS (
-    INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, error_kind, message, attempts)
-    SELECT id, run_id, bakeoff_id, case_id, sample, %(verdict)s, %(error_kind)s, %(message)s, attempt FROM done
-    ON CONFLICT DO NOTHING
-), graded AS (
-    INSERT INTO grades (job_id, grader, passed, score, reason, kind, required, weight, pending, details, ordinal)
-    SELECT done.id, g.grader, g.passed, g.score, g.reason, g.kind, g.required, g.weight, g.pending, g.details, g.ordinal
-    FROM done, jsonb_to_recordset(%(grades)s) AS g (grader text, passed boolean, score float8, reason text, kind text,
-         required boolean, weight float8, pending boolean, details jsonb, ordinal smallint)
-    ON CONFLICT DO NOTHING
-)
-SELECT id FROM done;
+-- finish_jobs --
+-- End jobs with their outcomes and grades; return the places of those whose lease still held.
+SELECT place FROM finish_jobs(%(jobs)s::jsonb);
 
 -- hand_over_job --
 -- Hand a job whose answer has code to run over to a worker without keys, with its grades so far.
