@@ -1,12 +1,14 @@
 """The metered call: permit, reserve, ask, settle, for every attempt alike, judging and grading alike."""
 
+import asyncio
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from random import Random
 
-from tenacity import Retrying, retry_if_exception
+from tenacity import AsyncRetrying, retry_if_exception
 
 from evalq.calling.failpoints import failpoint
 from evalq.calling.pricing import stated_cost_usd, worst_case_usd
@@ -17,6 +19,7 @@ from evalq.definitions.judge import JudgeConfig
 from evalq.errors import ProviderFault, PutBack
 from evalq.records import Completion, Prompt, Purpose
 from evalq.store import calls
+from evalq.store.batches import Batches
 from evalq.store.database import Database
 from evalq.store.jobs import Job, storable
 
@@ -43,69 +46,84 @@ class ConnectedJudge:
 
 
 @dataclass(frozen=True)
+class CallControl:
+    """What the calls of a process share; `slots` bounds how many are in flight."""
+
+    db: Database
+    batches: Batches
+    gatekeeper: Gatekeeper
+    spool: Spool
+    slots: asyncio.Semaphore
+
+
+@dataclass(frozen=True)
 class Meter:
     """Asks on behalf of one job: within limits and caps, journalled, repeated by kind of fault."""
 
-    db: Database
-    gatekeeper: Gatekeeper
-    spool: Spool
+    control: CallControl
     job: Job
 
-    def ask(
+    async def ask(
         self, asked: ConnectedJudge, prompt: Prompt, purpose: Purpose, *, margin_usd: Decimal = Decimal(0)
     ) -> Completion:
         """The answer, after as many attempts as are safe; `margin_usd` must stay free under the cap."""
         key = question_key(prompt, asked.judge)
-        if paid := calls.paid_reply(self.db, self.job, key):
-            return paid
-        before = calls.tries_before(self.db, self.job, key)
+        before = calls.Tries()
+        if self.job.attempt > 1:
+            db = self.control.db
+            if paid := await asyncio.to_thread(calls.paid_reply, db, self.job, key):
+                return paid
+            before = await asyncio.to_thread(calls.tries_before, db, self.job, key)
         call = calls.Call(asked.judge, purpose, key, 0, worst_case_usd(asked.judge, prompt), margin_usd)
         rng = Random(f"{self.job.id}/{self.job.attempt}/{key}")  # noqa: S311 - spreads waits, keeps no secret
-        return with_retries(
+        return await with_retries(
             lambda n: self._attempt(asked, prompt, replace(call, attempt=before.made + before.throttled + n)),
-            sleep=self.gatekeeper.sleep,
+            sleep=self.control.gatekeeper.sleep,
             rng=rng,
             before=before,
             ambiguous_repeats=self.job.ambiguous_repeats,
         )
 
-    def _attempt(self, asked: ConnectedJudge, prompt: Prompt, call: calls.Call) -> Completion:
+    async def _attempt(self, asked: ConnectedJudge, prompt: Prompt, call: calls.Call) -> Completion:
         """One call: nothing is sent without permit and reservation, nothing answered without settling."""
-        self.spool.require_room()
-        permit = self.gatekeeper.take(asked.judge, prompt)
-        try:
-            call_id = self._reserve(call)
-        except BaseException:
-            self.gatekeeper.give_back(permit)
-            raise
-        failpoint("before_send", self.job.case.id)
-        try:
-            answer = asked.adapter.complete(_number_call(prompt, call))
-        except ProviderFault as fault:
-            self._settle_fault(permit, call_id, fault)
-            raise
-        completion = _price_answer(asked.judge, answer, call)
-        failpoint("after_answer", self.job.case.id)
-        self.spool.settle(call_id, calls.answered(completion))
-        self.gatekeeper.answered(permit, completion)
+        control = self.control
+        control.spool.require_room()
+        # All within the slot: no permit grows old waiting for one, and a kill loses at most one a slot.
+        async with control.slots:
+            permit = await control.gatekeeper.take(asked.judge, prompt)
+            try:
+                call_id = await self._reserve(call)
+            except BaseException:
+                await control.gatekeeper.give_back(permit)
+                raise
+            failpoint("before_send", self.job.case.id)
+            try:
+                answer = await asked.adapter.complete(_number_call(prompt, call))
+            except ProviderFault as fault:
+                await self._settle_fault(permit, call_id, fault)
+                raise
+            completion = _price_answer(asked.judge, answer, call)
+            failpoint("after_answer", self.job.case.id)
+            await control.spool.settle(call_id, calls.answered(completion))
+        await control.gatekeeper.answered(permit, completion)
         return completion
 
-    def _reserve(self, call: calls.Call) -> int:
+    async def _reserve(self, call: calls.Call) -> int:
         """Set a call's worst case aside and open its journal row; return its id.
 
         Raises CapReached when it would not fit even alone, PutBack when it must wait or the bake-off stopped.
         """
         for _ in range(round(_CAP_PATIENCE_S / _CAP_POLL_S)):
-            call_id = calls.reserve(self.db, self.job, call)
+            call_id = await self.control.batches.reserve(self.job, call)
             if call_id is not None:
                 return call_id
-            self.gatekeeper.sleep(_CAP_POLL_S)
+            await self.control.gatekeeper.sleep(_CAP_POLL_S)
         raise PutBack("calls in flight hold the rest of the cap", wait_s=_CAP_FULL_S)
 
-    def _settle_fault(self, permit: Permit, call_id: int, fault: ProviderFault) -> None:
+    async def _settle_fault(self, permit: Permit, call_id: int, fault: ProviderFault) -> None:
         """Settle a failed call; PutBack when the gate has no retry left, fatal when the judge is dead."""
-        self.spool.settle(call_id, calls.failed(fault))
-        gate = self.gatekeeper.failed(permit, fault)
+        await self.control.spool.settle(call_id, calls.failed(fault))
+        gate = await self.control.gatekeeper.failed(permit, fault)
         if gate.is_dead:
             since = f"no call has been answered for {gate.failing_s:.0f} s, {gate.failures} have failed"
             raise ProviderFault("fatal", f"{fault.message}; {since}") from fault
@@ -114,10 +132,10 @@ class Meter:
             raise PutBack(reason, wait_s=_RETRY_BUDGET_EMPTY_S) from fault
 
 
-def with_retries(
-    call: Callable[[int], Completion],
+async def with_retries(
+    call: Callable[[int], Awaitable[Completion]],
     *,
-    sleep: Callable[[float], None],
+    sleep: Callable[[float], Awaitable[None]],
     rng: Random,
     before: calls.Tries | None = None,
     ambiguous_repeats: int = 1,
@@ -131,14 +149,14 @@ def with_retries(
     attempts = _Attempts(before or calls.Tries(), ambiguous_repeats)
     if attempts.are_spent:
         raise ProviderFault("permanent", f"given up after {attempts.made} calls, some perhaps billed")
-    retrying = Retrying(
+    retrying = AsyncRetrying(
         retry=retry_if_exception(is_repeatable),
         stop=lambda _: attempts.are_spent,
         wait=lambda _: _backoff_s(attempts, rng),
         sleep=sleep,
         reraise=True,
     )
-    return retrying(attempts.run, call)
+    return await retrying(attempts.run, call)
 
 
 @dataclass
@@ -149,10 +167,10 @@ class _Attempts:
     ambiguous_repeats: int
     faults: list[ProviderFault] = field(default_factory=list)
 
-    def run(self, call: Callable[[int], Completion]) -> Completion:
+    async def run(self, call: Callable[[int], Awaitable[Completion]]) -> Completion:
         """Make the next attempt, and keep its fault."""
         try:
-            return call(len(self.faults) + 1)
+            return await call(len(self.faults) + 1)
         except ProviderFault as fault:
             self.faults.append(fault)
             raise
@@ -199,7 +217,9 @@ def question_key(prompt: Prompt, judge: JudgeConfig) -> str:
     """The name of a question to a judge: equal for every attempt, on every worker."""
     about = prompt.about
     turns = [f"{turn.role}: {turn.text}" for turn in prompt.turns]
-    parts = (judge.gate, about.task, about.case_id, str(about.sample), prompt.system, *turns, prompt.user)
+    parts = [judge.gate, about.task, about.case_id, str(about.sample), prompt.system, *turns, prompt.user]
+    if prompt.reply_schema is not None:  # two graders may differ in nothing else
+        parts.append(json.dumps(prompt.reply_schema, sort_keys=True))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -99,11 +99,24 @@ def worst_case_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
 
 
 def estimate_usd(judge: JudgeConfig, prompt: Prompt) -> Decimal:
-    """What one call will probably cost: about four characters a token, an answer of usual length."""
-    rates = _rates_of_judge(judge) or _FREE
+    """What one call will probably cost, as a guess."""
+    input_usd, output_usd = guess_usd(judge, prompt)
+    return input_usd + output_usd
+
+
+def guess_usd(judge: JudgeConfig, prompt: Prompt) -> tuple[Decimal, Decimal]:
+    """Dollars of one call's input and output, guessed: four characters a token, an answer of usual length."""
     size = (len(prompt.system) + sum(len(turn.text) for turn in prompt.turns) + len(prompt.user)) // 4
     answer = min(prompt.max_tokens // 5, _USUAL_OUTPUT_TOKENS)
-    return (rates.input.at(size) * size + rates.output.at(size) * answer) / _MILLION
+    return tokens_usd(judge, Decimal(size), Decimal(answer))
+
+
+def tokens_usd(judge: JudgeConfig, input_tokens: Decimal, output_tokens: Decimal) -> tuple[Decimal, Decimal]:
+    """Dollars of the input and of the output of a call with so many tokens, none of them cached."""
+    rates = _rates_of_judge(judge) or _FREE
+    size = int(input_tokens)
+    input_usd = rates.input.at(size) * input_tokens / _MILLION
+    return input_usd, rates.output.at(size) * output_tokens / _MILLION
 
 
 def _text_bound(prompt: Prompt) -> int:

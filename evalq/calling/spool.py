@@ -1,5 +1,6 @@
 """The spool: keeps paid answers on the worker's own disk while the database is away."""
 
+import asyncio
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import psycopg
 
 from evalq.errors import Refused, Unreachable
 from evalq.store import calls
+from evalq.store.batches import Batches
 from evalq.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -24,17 +26,18 @@ _REMEDY = "free some space or set EVALQ_SPOOL_DIR, then `evalq resume`"
 class Spool:
     """Settles calls; while the database is away each goes to a file of its own."""
 
-    def __init__(self, folder: Path, db: Database) -> None:
+    def __init__(self, folder: Path, db: Database, batches: Batches) -> None:
         # Call numbers are valid in one database only, and workers of several may share the folder.
         self._folder = folder / calls.installation(db)
         self._db = db
+        self._batches = batches
 
-    def settle(self, call_id: int, settlement: calls.Settlement) -> None:
+    async def settle(self, call_id: int, settlement: calls.Settlement) -> None:
         """Store how a call ended; while the database is away, keep that on disk and raise Unreachable."""
         try:
-            calls.settle(self._db, call_id, settlement)
+            await self._batches.settle(call_id, settlement)
         except Unreachable:
-            self._keep(call_id, settlement)
+            await asyncio.to_thread(self._keep, call_id, settlement)
             raise
 
     def require_room(self) -> None:
@@ -51,6 +54,14 @@ class Spool:
                 f"no room to keep answers: {self._folder} has {free // 1_000_000} MB free, "
                 f"{MIN_FREE_BYTES // 1_000_000} are needed; {_REMEDY}"
             )
+
+    def holds_answers(self) -> bool:
+        """Whether answers wait on the disk: a look that is cheap enough for every job."""
+        try:
+            with os.scandir(self._folder) as entries:
+                return any(entry.name.endswith(".json") for entry in entries)
+        except OSError:  # no folder, or none that can be read; `require_room` says so before a call
+            return False
 
     def replay(self) -> int:
         """Store what the disk holds, also that of dead workers; returns how many, or raises Unreachable."""
@@ -74,7 +85,7 @@ class Spool:
             calls.settle(self._db, int(path.stem), json.loads(path.read_text("utf-8")))
         except FileNotFoundError:  # another worker was faster
             return False
-        except (OSError, ValueError, TypeError, psycopg.Error) as exc:
+        except (OSError, ValueError, TypeError, KeyError, psycopg.Error) as exc:
             # One bad file must not keep the others from being stored, nor the worker from working.
             log.error("%s cannot be stored and is set aside: %s", path, type(exc).__name__)
             with suppress(OSError):

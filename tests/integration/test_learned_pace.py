@@ -1,21 +1,20 @@
 """What the limiter learns from 429s and failures: a pace for the fleet, and whether a judge is dead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import redis
+from driven_gatekeeper import DrivenGatekeeper, MakeGatekeeper, driven_gatekeepers
 
-from evalq.calling.rate_limit import Gatekeeper
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines.broker import Broker
 from evalq.errors import ProviderFault, PutBack
 from evalq.records import CaseContext, Completion, Prompt, RateHints, Usage
 
 Judge = Callable[..., SimulatedJudge]
 
-# Between two calls of a script some milliseconds pass; waits are compared with this much slack.
-SLACK = 0.25
+# Waits are rounded up to a millisecond.
+SLACK = 0.002
 
 
 def prompt() -> Prompt:
@@ -33,12 +32,18 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def gatekeeper(broker: Broker, waits: list[float]) -> Gatekeeper:
-    return Gatekeeper(broker, sleep=waits.append)
+def make_gatekeeper(engines: Any, valkey: "redis.Redis") -> Iterator[MakeGatekeeper]:
+    with driven_gatekeepers(engines.broker_url) as make:
+        yield make
+
+
+@pytest.fixture
+def gatekeeper(make_gatekeeper: MakeGatekeeper, waits: list[float]) -> DrivenGatekeeper:
+    return make_gatekeeper(waits.append)
 
 
 def test_a_429_teaches_a_pace_and_the_gate_reopens_slowly(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
 ) -> None:
     permits = [gatekeeper.take(judge(), prompt()) for _ in range(12)]
     for permit in permits[:10]:
@@ -55,7 +60,7 @@ def test_a_429_teaches_a_pace_and_the_gate_reopens_slowly(
 
 
 def test_a_pace_grows_while_calls_wait_for_it_and_are_answered(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     key = f"evalq:gate:{judge().gate}"
     valkey.hset(key, mapping={"pace": 6000, "top": 60000, "grown_at": 1})
@@ -66,7 +71,7 @@ def test_a_pace_grows_while_calls_wait_for_it_and_are_answered(
 
 
 def test_a_caller_the_pace_cannot_serve_soon_leaves_its_slot(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     valkey.hset(f"evalq:gate:{judge().gate}", "pace", 6)  # one in ten seconds
     backs = []
@@ -80,22 +85,22 @@ def test_a_caller_the_pace_cannot_serve_soon_leaves_its_slot(
     assert max(backs) <= 60
 
 
-def test_a_429_costs_no_retry(gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis") -> None:
-    valkey.set(f"evalq:retries:{judge().gate}", 0)
+def test_a_429_costs_no_retry(gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis") -> None:
+    valkey.hset(f"evalq:gate:{judge().gate}", "retries", 0)
     state = gatekeeper.failed(gatekeeper.take(judge(), prompt()), ProviderFault("rate", "slow down"))
     assert state.is_within_budget
 
 
 def test_two_servers_of_a_provider_have_budgets_of_their_own(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
-    valkey.set(f"evalq:retries:{judge('a', model='broken').gate}", 0)
+    valkey.hset(f"evalq:gate:{judge('a', model='broken').gate}", "retries", 0)
     fault = ProviderFault("permanent", "x")
     assert gatekeeper.failed(gatekeeper.take(judge("b", model="fine"), prompt()), fault).is_within_budget
 
 
 def test_a_judge_that_answers_nothing_for_long_is_dead_and_starts_afresh_after(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     key = f"evalq:gate:{judge().gate}"
     fault = ProviderFault("transient", "refused", is_unreachable=True)
@@ -109,7 +114,7 @@ def test_a_judge_that_answers_nothing_for_long_is_dead_and_starts_afresh_after(
 
 
 def test_an_answer_ends_the_count_of_failures(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     gatekeeper.failed(gatekeeper.take(judge(), prompt()), ProviderFault("transient", "x"))
     gatekeeper.answered(gatekeeper.take(judge(), prompt()), answered())
@@ -117,7 +122,7 @@ def test_an_answer_ends_the_count_of_failures(
 
 
 def test_an_odd_limit_in_a_header_still_allows_a_call_a_minute(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     permit = gatekeeper.take(judge(), prompt())
     gatekeeper.answered(permit, answered(rate_hints=RateHints(input_tpm=1)))

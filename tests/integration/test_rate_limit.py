@@ -1,23 +1,24 @@
 """The limiter of the fleet: what it grants, how long it makes wait, when it shuts a gate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import redis
+from driven_gatekeeper import DrivenGatekeeper, MakeGatekeeper, driven_gatekeepers
 
 from evalq.bakeoff.progress import read_gates
-from evalq.calling.rate_limit import MAX_WAIT_S, Gatekeeper
+from evalq.calling.rate_limit import MAX_WAIT_S
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines.broker import Broker, make_app
+from evalq.engines.broker import Broker
 from evalq.errors import ProviderFault, PutBack
 from evalq.records import CaseContext, Completion, Prompt, RateHints, Usage
 from evalq.settings import Settings
 
 Judge = Callable[..., SimulatedJudge]
 
-# Between two calls of a script some milliseconds pass; waits are compared with this much slack.
-SLACK = 0.25
+# Waits are rounded up to a millisecond.
+SLACK = 0.002
 
 
 def prompt(characters: int = 252, max_tokens: int = 100) -> Prompt:
@@ -31,8 +32,14 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def gatekeeper(broker: Broker, waits: list[float]) -> Gatekeeper:
-    return Gatekeeper(broker, sleep=waits.append)
+def make_gatekeeper(engines: Any, valkey: "redis.Redis") -> Iterator[MakeGatekeeper]:
+    with driven_gatekeepers(engines.broker_url) as make:
+        yield make
+
+
+@pytest.fixture
+def gatekeeper(make_gatekeeper: MakeGatekeeper, waits: list[float]) -> DrivenGatekeeper:
+    return make_gatekeeper(waits.append)
 
 
 def answered(usage: Usage | None = None, **fields: Any) -> Completion:
@@ -40,7 +47,7 @@ def answered(usage: Usage | None = None, **fields: Any) -> Completion:
 
 
 def test_a_gate_without_limits_makes_nobody_wait(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     for _ in range(50):
         gatekeeper.take(judge(), prompt())
@@ -48,7 +55,7 @@ def test_a_gate_without_limits_makes_nobody_wait(
 
 
 def test_requests_are_spaced_and_a_second_of_them_may_come_at_once(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     for _ in range(4):
         gatekeeper.take(judge(rpm=60.0), prompt())
@@ -60,7 +67,7 @@ def test_requests_are_spaced_and_a_second_of_them_may_come_at_once(
 
 
 def test_judges_of_one_gate_share_its_limit_and_others_do_not(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     for name in ("a", "b"):
         gatekeeper.take(judge(name, model="same", rpm=60.0), prompt())
@@ -70,16 +77,16 @@ def test_judges_of_one_gate_share_its_limit_and_others_do_not(
 
 
 def test_two_processes_share_the_limit(
-    engines: Any, gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    make_gatekeeper: MakeGatekeeper, gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
-    other = Gatekeeper(Broker(make_app(engines.broker_url)), sleep=waits.append)
+    other = make_gatekeeper(waits.append)
     for keeper in (gatekeeper, other, gatekeeper):
         keeper.take(judge(rpm=60.0), prompt())
     assert waits == pytest.approx([1, 2], abs=SLACK)
 
 
 def test_input_tokens_are_limited_and_corrected_when_settled(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     limited = judge(input_tpm=6000)  # 100 tokens a second; a prompt of 252 characters is taken for 100
     first = gatekeeper.take(limited, prompt())
@@ -88,7 +95,9 @@ def test_input_tokens_are_limited_and_corrected_when_settled(
     assert waits == pytest.approx([6], abs=SLACK)
 
 
-def test_unused_output_tokens_come_back(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
+def test_unused_output_tokens_come_back(
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
+) -> None:
     limited = judge(output_tpm=6000)
     first = gatekeeper.take(limited, prompt(max_tokens=1000))  # ten seconds of the limit set aside
     gatekeeper.answered(first, answered(Usage(1, 50)))
@@ -97,7 +106,7 @@ def test_unused_output_tokens_come_back(gatekeeper: Gatekeeper, judge: Judge, wa
 
 
 def test_concurrency_is_counted_until_settled(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     narrow = judge(concurrency=2)
     permits = [gatekeeper.take(narrow, prompt()) for _ in range(2)]
@@ -110,7 +119,7 @@ def test_concurrency_is_counted_until_settled(
 
 
 def test_a_slot_whose_holder_died_comes_back(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     narrow = judge(concurrency=1)
     gatekeeper.take(narrow, prompt())
@@ -121,7 +130,7 @@ def test_a_slot_whose_holder_died_comes_back(
 
 
 def test_a_429_closes_the_gate_for_everyone_until_retry_after(
-    engines: Any, gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    make_gatekeeper: MakeGatekeeper, gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     permit = gatekeeper.take(judge(), prompt())
     gatekeeper.failed(permit, ProviderFault("rate", "slow down", retry_after_s=3.0))
@@ -133,11 +142,11 @@ def test_a_429_closes_the_gate_for_everyone_until_retry_after(
             raise TimeoutError  # the first wait is what matters: nobody waits three real seconds
 
     with pytest.raises(TimeoutError):
-        Gatekeeper(Broker(make_app(engines.broker_url)), sleep=sleep).take(judge(), prompt())
+        make_gatekeeper(sleep).take(judge(), prompt())
     assert woken == pytest.approx([3], abs=SLACK)
 
 
-def test_a_long_closure_gives_the_slot_back(gatekeeper: Gatekeeper, judge: Judge) -> None:
+def test_a_long_closure_gives_the_slot_back(gatekeeper: DrivenGatekeeper, judge: Judge) -> None:
     permit = gatekeeper.take(judge(), prompt())
     gatekeeper.failed(permit, ProviderFault("rate", "slow down", retry_after_s=600.0))
     with pytest.raises(PutBack) as caught:
@@ -146,7 +155,7 @@ def test_a_long_closure_gives_the_slot_back(gatekeeper: Gatekeeper, judge: Judge
 
 
 def test_a_queue_longer_than_a_slot_may_wait_gives_the_slot_back(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     slow = judge(rpm=6.0)  # one in ten seconds
     for _ in range(3):
@@ -156,10 +165,12 @@ def test_a_queue_longer_than_a_slot_may_wait_gives_the_slot_back(
     assert waits == pytest.approx([10, 20], abs=SLACK)
 
 
-def test_a_permit_for_too_late_keeps_no_place(broker: Broker, judge: Judge, valkey: "redis.Redis") -> None:
+def test_a_permit_for_too_late_keeps_no_place(
+    make_gatekeeper: MakeGatekeeper, judge: Judge, valkey: "redis.Redis"
+) -> None:
     slow = judge(rpm=6.0)  # one in ten seconds
     key = f"evalq:gate:{slow.gate}"
-    gatekeeper = Gatekeeper(broker, sleep=lambda _: valkey.hdel(key, "closed_until", "pace"))
+    gatekeeper = make_gatekeeper(lambda _: valkey.hdel(key, "closed_until", "pace"))
     gatekeeper.failed(gatekeeper.take(slow, prompt()), ProviderFault("rate", "slow down", retry_after_s=15.0))
     with pytest.raises(PutBack, match="closed for 10 s"):
         gatekeeper.take(slow, prompt())
@@ -167,7 +178,7 @@ def test_a_permit_for_too_late_keeps_no_place(broker: Broker, judge: Judge, valk
 
 
 def test_a_permit_whose_gate_shut_during_the_wait_keeps_no_place(
-    broker: Broker, judge: Judge, valkey: "redis.Redis"
+    make_gatekeeper: MakeGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     slow = judge(rpm=6.0)  # one in ten seconds
     key = f"evalq:gate:{slow.gate}"
@@ -179,7 +190,7 @@ def test_a_permit_whose_gate_shut_during_the_wait_keeps_no_place(
             raise TimeoutError  # at the closed gate now: what is held there is what matters
         valkey.hset(key, "closed_until", 1000 * (valkey.time()[0] + 5))
 
-    gatekeeper = Gatekeeper(broker, sleep=sleep)
+    gatekeeper = make_gatekeeper(sleep)
     gatekeeper.answered(gatekeeper.take(slow, prompt()), answered())
     with pytest.raises(TimeoutError):
         gatekeeper.take(slow, prompt())
@@ -187,7 +198,7 @@ def test_a_permit_whose_gate_shut_during_the_wait_keeps_no_place(
 
 
 def test_who_stops_waiting_gives_back_only_what_was_granted(
-    broker: Broker, gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    make_gatekeeper: MakeGatekeeper, gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     def wake(_: float) -> None:
         raise PutBack("the worker is stopping")
@@ -196,11 +207,13 @@ def test_who_stops_waiting_gives_back_only_what_was_granted(
     gatekeeper.take(narrow, prompt())
     taken = valkey.hget(f"evalq:gate:{narrow.gate}", "next.input")
     with pytest.raises(PutBack, match="stopping"):
-        Gatekeeper(broker, sleep=wake).take(narrow, prompt())
+        make_gatekeeper(wake).take(narrow, prompt())
     assert valkey.hget(f"evalq:gate:{narrow.gate}", "next.input") == taken
 
 
-def test_limits_are_learned_from_headers(gatekeeper: Gatekeeper, judge: Judge, waits: list[float]) -> None:
+def test_limits_are_learned_from_headers(
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
+) -> None:
     permit = gatekeeper.take(judge(), prompt())
     gatekeeper.answered(permit, answered(rate_hints=RateHints(rpm=60.0)))
     for _ in range(2):
@@ -209,7 +222,7 @@ def test_limits_are_learned_from_headers(gatekeeper: Gatekeeper, judge: Judge, w
 
 
 def test_the_breaker_opens_when_half_of_ten_calls_fail_and_lets_one_probe_through(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
 ) -> None:
     for number in range(10):
         permit = gatekeeper.take(judge(), prompt())
@@ -230,7 +243,7 @@ def test_the_breaker_opens_when_half_of_ten_calls_fail_and_lets_one_probe_throug
 
 
 def test_a_failing_probe_opens_the_breaker_for_longer(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     key = f"evalq:gate:{judge().gate}"
     valkey.hset(key, mapping={"open_until": 1, "cool_down": 5000})
@@ -239,7 +252,7 @@ def test_a_failing_probe_opens_the_breaker_for_longer(
 
 
 def test_calls_under_way_when_the_breaker_opens_do_not_keep_it_open_for_longer(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     for permit in [gatekeeper.take(judge(), prompt()) for _ in range(15)]:
         gatekeeper.failed(permit, ProviderFault("transient", "overloaded"))
@@ -248,7 +261,7 @@ def test_calls_under_way_when_the_breaker_opens_do_not_keep_it_open_for_longer(
 
 @pytest.mark.parametrize("kind", ["permanent", "never made"])
 def test_a_probe_that_says_nothing_of_the_provider_leaves_the_next_one_to_try(
-    kind: str, gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
+    kind: str, gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis", waits: list[float]
 ) -> None:
     valkey.hset(f"evalq:gate:{judge().gate}", "open_until", 1)
     probe = gatekeeper.take(judge(), prompt())
@@ -261,7 +274,7 @@ def test_a_probe_that_says_nothing_of_the_provider_leaves_the_next_one_to_try(
 
 
 def test_mistakes_of_the_caller_do_not_open_the_breaker(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
     for _ in range(20):
         gatekeeper.failed(gatekeeper.take(judge(), prompt()), ProviderFault("permanent", "bad request"))
@@ -269,9 +282,9 @@ def test_mistakes_of_the_caller_do_not_open_the_breaker(
 
 
 def test_a_provider_has_a_budget_of_retries_that_successes_refill(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
-    valkey.set(f"evalq:retries:{judge().gate}", 1.95)
+    valkey.hset(f"evalq:gate:{judge().gate}", "retries", 1.95)
     rate = ProviderFault("permanent", "x")  # any fault draws on it; this one shuts no gate
     assert gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate).is_within_budget
     assert not gatekeeper.failed(gatekeeper.take(judge(), prompt()), rate).is_within_budget
@@ -280,15 +293,15 @@ def test_a_provider_has_a_budget_of_retries_that_successes_refill(
 
 
 def test_a_call_that_was_never_made_costs_no_retry(
-    gatekeeper: Gatekeeper, judge: Judge, valkey: "redis.Redis"
+    gatekeeper: DrivenGatekeeper, judge: Judge, valkey: "redis.Redis"
 ) -> None:
-    valkey.set(f"evalq:retries:{judge().gate}", 1)
+    valkey.hset(f"evalq:gate:{judge().gate}", "retries", 1)
     gatekeeper.give_back(gatekeeper.take(judge(), prompt()))
-    assert valkey.get(f"evalq:retries:{judge().gate}") == "1"
+    assert valkey.hget(f"evalq:gate:{judge().gate}", "retries") == "1"
 
 
 def test_a_call_that_was_never_made_gives_its_request_back(
-    gatekeeper: Gatekeeper, judge: Judge, waits: list[float]
+    gatekeeper: DrivenGatekeeper, judge: Judge, waits: list[float]
 ) -> None:
     slow = judge(rpm=5.0)
     gatekeeper.give_back(gatekeeper.take(slow, prompt()))
@@ -297,12 +310,12 @@ def test_a_call_that_was_never_made_gives_its_request_back(
 
 
 def test_without_a_broker_there_is_no_permit(judge: Judge) -> None:
-    nowhere = Gatekeeper(Broker(make_app("redis://127.0.0.1:1/0")))
-    with pytest.raises(PutBack, match="no limiter, no call"):
-        nowhere.take(judge(), prompt())
+    unreachable = driven_gatekeepers("redis://127.0.0.1:1/0")
+    with unreachable as make, pytest.raises(PutBack, match="no limiter, no call"):
+        make().take(judge(), prompt())
 
 
-def test_the_gates_are_shown_live(gatekeeper: Gatekeeper, broker: Broker, judge: Judge) -> None:
+def test_the_gates_are_shown_live(gatekeeper: DrivenGatekeeper, broker: Broker, judge: Judge) -> None:
     limited = judge("shown", rpm=600.0)
     gatekeeper.take(limited, prompt())
     gatekeeper.failed(
@@ -314,3 +327,16 @@ def test_the_gates_are_shown_live(gatekeeper: Gatekeeper, broker: Broker, judge:
     assert shown["used_rpm"] == 2
     assert shown["in_flight"] == 1
     assert shown["closed_until"]
+
+
+def test_a_learned_number_of_calls_in_flight_is_shown_unless_the_judge_has_a_limit(
+    gatekeeper: DrivenGatekeeper, broker: Broker, judge: Judge, valkey: "redis.Redis"
+) -> None:
+    free = judge("free")
+    gatekeeper.take(free, prompt())
+    shown = [gate.document()["room"] for gate in read_gates(broker, Settings(judges={"free": free}))]
+    valkey.hset(f"evalq:gate:{free.gate}", "room", "89.6")
+    shown += [gate.document()["room"] for gate in read_gates(broker, Settings(judges={"free": free}))]
+    limited = free.model_copy(update={"concurrency": 4})
+    shown += [gate.document()["room"] for gate in read_gates(broker, Settings(judges={"free": limited}))]
+    assert shown == [None, 89, None]

@@ -1,11 +1,13 @@
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
 
-from evalq.calling.metered import MAX_ATTEMPTS, with_retries
+from evalq.calling.metered import MAX_ATTEMPTS, question_key, with_retries
+from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import FaultKind, ProviderFault, PutBack
-from evalq.records import Completion
+from evalq.records import CaseContext, Completion, Prompt
 from evalq.store.calls import Tries
 
 ANSWER = Completion("answered", "yes")
@@ -20,7 +22,7 @@ class Provider:
     attempts: list[int] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
 
-    def call(self, attempt: int) -> Completion:
+    async def call(self, attempt: int) -> Completion:
         self.attempts.append(attempt)
         if len(self.faults) >= attempt:
             raise self.faults[attempt - 1]
@@ -28,8 +30,11 @@ class Provider:
             raise self.faults[-1]
         return ANSWER
 
+    async def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
     def ask(self, seed: int = 0) -> Completion:
-        return with_retries(self.call, sleep=self.waits.append, rng=Random(seed))
+        return asyncio.run(with_retries(self.call, sleep=self.wait, rng=Random(seed)))
 
 
 def fault(kind: FaultKind, retry_after_s: float | None = None) -> ProviderFault:
@@ -112,10 +117,11 @@ def test_a_wait_longer_than_a_slot_may_be_held_puts_the_job_back() -> None:
 
 @pytest.mark.parametrize(("made", "ambiguous"), [(MAX_ATTEMPTS, 0), (2, 2)])
 def test_what_earlier_holders_of_the_job_tried_counts(made: int, ambiguous: int) -> None:
+    provider = Provider([])
+    before = Tries(made, ambiguous)
     with pytest.raises(ProviderFault, match="given up"):
-        with_retries(
-            lambda n: pytest.fail("asked again"), sleep=print, rng=Random(0), before=Tries(made, ambiguous)
-        )
+        asyncio.run(with_retries(provider.call, sleep=provider.wait, rng=Random(0), before=before))
+    assert provider.attempts == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -135,12 +141,18 @@ def test_two_callers_do_not_wait_in_step_and_one_does_so_again() -> None:
 
 @pytest.mark.parametrize("repeats", [0, 1, 9])
 def test_a_call_perhaps_billed_is_repeated_as_often_as_allowed(repeats: int) -> None:
-    calls = []
+    provider = Provider([fault("ambiguous")], is_endless=True)
+    with pytest.raises(ProviderFault, match="simulated"):
+        asyncio.run(
+            with_retries(provider.call, sleep=provider.wait, rng=Random(0), ambiguous_repeats=repeats)
+        )
+    assert len(provider.attempts) == min(1 + repeats, max(MAX_ATTEMPTS, repeats + 1))
 
-    def call(number: int) -> Completion:
-        calls.append(number)
-        raise ProviderFault("ambiguous", "cut off")
 
-    with pytest.raises(ProviderFault, match="cut off"):
-        with_retries(call, sleep=lambda seconds: None, rng=Random(0), ambiguous_repeats=repeats)
-    assert len(calls) == min(1 + repeats, max(MAX_ATTEMPTS, repeats + 1))
+def test_questions_that_differ_in_the_form_of_the_reply_are_two_questions() -> None:
+    judge = SimulatedJudge(name="j", provider="simulated", model="m")
+    asked = Prompt("system", "user", 16, CaseContext("t", "c"))
+    yes_no = replace(asked, reply_schema={"type": "object", "required": ["passed"]})
+    score = replace(asked, reply_schema={"type": "object", "required": ["score"]})
+    assert len({question_key(prompt, judge) for prompt in (asked, yes_no, score)}) == 3
+    assert question_key(yes_no, judge) == question_key(replace(yes_no), judge)
