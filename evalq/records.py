@@ -1,7 +1,7 @@
 """The values that travel through a bake-off: prompt, completion, grade, outcome."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -130,7 +130,7 @@ class Completion:
         return self.state == "answered"
 
 
-Ask = Callable[[Prompt], Completion]
+Ask = Callable[[Prompt], Awaitable[Completion]]
 
 
 @dataclass(frozen=True)

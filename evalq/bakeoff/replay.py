@@ -1,5 +1,6 @@
 """Replays one answer: renders its prompt and grades it again, and reports what differs."""
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def replay(db: Database, bakeoff: BakeOffRow, run: RunRow, *, case_id: str, samp
     context = CacheOnlyContext(db, stored_graders(db, bakeoff.id), _opponents(db, bakeoff, answer))
     subject = AnswerToGrade(task, answer.case, answer.completion, run.judge)
     then = answers.grades(db, [answer.job_id])[answer.job_id]
-    pairs = pair_grades(then, _grade_here(subject, context))
+    pairs = pair_grades(then, asyncio.run(_grade_here(subject, context)))
     outcome = outcomes.read_outcome(db, answer.job_id)
     return Replay(
         bakeoff,
@@ -142,13 +143,13 @@ def _is_sent(
     return question_key(prompt, judge) in sent if sent else None
 
 
-def _grade_here(answer: AnswerToGrade, context: CacheOnlyContext) -> list[Grade]:
+async def _grade_here(answer: AnswerToGrade, context: CacheOnlyContext) -> list[Grade]:
     """A grade per grader; code that would have to run and people leave theirs undecided."""
     if not answer.is_gradable:
         return []
     return [
-        *grade_answer(answer, context),
-        *grade_answer(answer, context, stage="sandbox"),
+        *await grade_answer(answer, context),
+        *await grade_answer(answer, context, stage="sandbox"),
         *ask_people(answer),
     ]
 

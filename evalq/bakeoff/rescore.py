@@ -1,5 +1,6 @@
 """Grades stored answers again on the fleet, without asking any judge."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Self, TypeVar
 from pydantic import Field, FiniteFloat, model_validator
 
 from evalq.bakeoff import holdout
+from evalq.bakeoff.estimate import CostEstimate
 from evalq.bakeoff.launch import launch
 from evalq.bakeoff.plan import Plan, apply_scorer, choose_graders, make_plan
 from evalq.bakeoff.verdict_cache import verdict_key
@@ -36,6 +38,7 @@ from evalq.store.database import Database
 from evalq.store.definitions import Snapshots, stored_evalset, stored_graders, stored_judges
 
 Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 UNASKED = "not in the verdict cache"
 UNRUN = "code is run by the fleet only"
@@ -43,7 +46,10 @@ UNRUN = "code is run by the fleet only"
 
 @dataclass
 class CacheOnlyContext:
-    """Counts what it finds, and what would have to be asked and for how much."""
+    """Counts what it finds, and what would have to be asked and for how much.
+
+    A command that grades has nothing else to do meanwhile, so nothing goes to a thread.
+    """
 
     db: Database
     graders: Mapping[str, JudgeConfig]
@@ -52,7 +58,7 @@ class CacheOnlyContext:
     missing: int = 0
     missing_usd: Decimal = Decimal(0)
 
-    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
         """The stored reply; a missing one is counted and leaves the grade undecided."""
         grader = self.graders.get(model or "")
         if grader is None:
@@ -65,16 +71,20 @@ class CacheOnlyContext:
         self.found += 1
         return read(reply)
 
-    def run(self, program: Program) -> ProgramRun:
+    async def run(self, program: Program) -> ProgramRun:
         """Code is for workers: nothing is run here."""
         del program
         raise UngradableAnswer(UNRUN)
 
-    def answer_of(self, judge: str) -> str:
+    async def answer_of(self, judge: str) -> str:
         """What another judge said to the same case."""
         if judge not in self.opponents:
             raise UngradableAnswer(f"{judge} has no answer to compare with")
         return self.opponents[judge]
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        """The result of the work, done at once."""
+        return work()
 
 
 RUN_TYPE = "rescore"
@@ -156,6 +166,10 @@ def plan_rescore(session: Session, runs: Sequence[RunRow], source: BakeOffRow, h
 
 def forecast(db: Database, rescore: Rescore) -> Forecast:
     """Count the verdicts in the cache and those to ask for."""
+    return asyncio.run(_forecast(db, rescore))
+
+
+async def _forecast(db: Database, rescore: Rescore) -> Forecast:
     found = missing = answers = 0
     usd = Decimal(0)
     said: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
@@ -167,7 +181,7 @@ def forecast(db: Database, rescore: Rescore) -> Forecast:
         if not subject.is_gradable:
             continue
         context = CacheOnlyContext(db, rescore.plan.graders, said[answer.case.id, answer.sample])
-        grade_answer(subject, context)
+        await grade_answer(subject, context)
         answers, found, missing = answers + 1, found + context.found, missing + context.missing
         usd += context.missing_usd
     return Forecast(answers, found, missing, usd)
@@ -181,7 +195,7 @@ def start_rescore(session: Session, rescore: Rescore, *, cap_usd: Decimal, root:
         rescored_from=rescore.source.id,
         rescored_runs=rescore.sources,
     )
-    free = replace(rescore.plan, estimate_usd=forecast(session.db, rescore).usd)
+    free = replace(rescore.plan, estimate=CostEstimate(), estimate_usd=forecast(session.db, rescore).usd)
     return launch(session, free, terms=terms, root=root, beside=take_over)
 
 

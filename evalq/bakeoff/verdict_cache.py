@@ -1,5 +1,6 @@
 """The verdict cache: a grader model is asked the same question under the same conditions only once."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable
@@ -39,20 +40,23 @@ def verdict_key(prompt: Prompt, grader: JudgeConfig) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def cached_reply(
+async def cached_reply(
     db: Database, job: Job, grader: JudgeConfig, ask: Ask, prompt: Prompt, *, read: Callable[[str], Read]
 ) -> Read:
     """A grader model's reply, parsed by `read`: from the cache, or asked for and then cached.
 
-    A reply that `read` refuses is not cached: it is paid for but is not a verdict.
+    A reply that `read` refuses is not cached: it is paid for but is not a verdict. The database is asked in a
+    thread, so that other answers do not wait for it.
     """
     key = verdict_key(prompt, grader)
-    cached = use_verdict(db, key, job)
+    cached = await asyncio.to_thread(use_verdict, db, key, job)
     if cached is not None:
         return read(cached)
-    reply = ask(prompt)
+    reply = await ask(prompt)
     if not reply.is_answer:
         raise UngradableAnswer(f"the grader's reply is {reply.state}")
     found = read(reply.text)
-    keep_verdict(db, key, reply.text, grader_model=grader.name, cost_usd=reply.cost_usd)
+    await asyncio.to_thread(
+        keep_verdict, db, key, reply.text, grader_model=grader.name, cost_usd=reply.cost_usd
+    )
     return found

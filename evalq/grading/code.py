@@ -6,7 +6,7 @@ exits: that is the judge's fault. A sandbox that cannot start is ours: Ungradabl
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -38,17 +38,16 @@ _GOES_ON = re.compile(
 )
 
 
-def mark_function_output(grader: FunctionOutput, answer: AnswerToGrade, context: GradingContext) -> Mark:
+async def mark_function_output(
+    grader: FunctionOutput, answer: AnswerToGrade, context: GradingContext
+) -> Mark:
     """Passed when every test case passed; the score is their share."""
-    return mark_code(grader.for_case(answer.expected), answer.text, context.run)
-
-
-def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> Mark:
-    """Mark one answer; `run` is the sandbox, and raises UngradableAnswer when it cannot start."""
-    program = program_of(grader, answer)
+    wanted = grader.for_case(answer.expected)
+    program = await context.apart(lambda: program_of(wanted, answer.text))
     if program is None:
-        return Mark(False, 0.0, "the answer holds no code", {"total_count": len(grader.test_cases)})
-    return mark_run(grader, run(program))
+        return Mark(False, 0.0, "the answer holds no code", {"total_count": len(wanted.test_cases)})
+    run = await context.run(program)
+    return await context.apart(lambda: mark_run(wanted, run))
 
 
 def program_of(grader: FunctionOutput, answer: str) -> Program | None:

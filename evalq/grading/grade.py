@@ -1,9 +1,9 @@
 """From an answer to its outcome: run every grader of the task and the case, then decide once."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.graders import GraderConfig
@@ -49,10 +49,12 @@ from evalq.grading.pairwise import mark_pairwise, pair_prompts
 from evalq.grading.scoring import MAX_FINDINGS, mark_by_model, mark_strictly, verdict_prompt
 from evalq.records import Completion, Grade, Outcome, Prompt
 
+Result = TypeVar("Result")
+
 AnswerCheck = Callable[[Any, AnswerToGrade], Mark]
 """Marks by the answer, the case and what the call took; needs nothing else."""
 
-ContextGrader = Callable[[Any, AnswerToGrade, GradingContext], Mark]
+ContextGrader = Callable[[Any, AnswerToGrade, GradingContext], Awaitable[Mark]]
 """Needs more than the answer: a grader model, the sandbox, or another judge's answer."""
 
 CHECKS: Mapping[str, AnswerCheck] = {
@@ -95,6 +97,38 @@ CHECKS: Mapping[str, AnswerCheck] = {
     "mrr": mark_mrr,
 }
 
+CHEAP_CHECKS = frozenset(
+    {
+        "contains",
+        "icontains",
+        "not_contains",
+        "contains_any",
+        "icontains_any",
+        "contains_all",
+        "icontains_all",
+        "starts_with",
+        "ends_with",
+        "equals",
+        "exact_match",
+        "min_tokens",
+        "min_words",
+        "max_tokens",
+        "max_words",
+        "is_json",
+        "latency",
+        "cost",
+        "token_usage",
+        "max_tool_calls",
+        "decision",
+        "hit_at_k",
+        "mrr",
+        "strict_substring",
+    }
+)
+"""Checks that take about 0.1 ms on an answer of `CHEAP_CHARS`, and 10 ms on the most hostile one."""
+
+CHEAP_CHARS = 20_000
+
 CONTEXT_GRADERS: Mapping[str, ContextGrader] = {
     "function_output": mark_function_output,
     "boolean": mark_by_models,
@@ -133,35 +167,47 @@ def _stage_of(grader: GraderConfig) -> Stage:
     return _STAGES.get(grader.type, "call")
 
 
-def grade_answer(answer: AnswerToGrade, context: GradingContext, *, stage: Stage = "call") -> list[Grade]:
-    """One grade per grader of this stage; a grader that cannot decide gives a grade without a verdict."""
+async def grade_answer(
+    answer: AnswerToGrade, context: GradingContext, *, stage: Stage = "call"
+) -> list[Grade]:
+    """One grade per grader of this stage; a grader that cannot decide gives a grade without a verdict.
+
+    The graders work one after another: two may put the same question to a model, and the second must find
+    the reply to the first; and when one stops the job, those after it cost nothing.
+    """
     grades = []
     if stage == "call" and answer.task.scoring is not None:
-        grades.append(_grade_by_scoring(answer.task.scoring, answer, context))
+        grades.append(await _grade_by_scoring(answer.task.scoring, answer, context))
     for name, grader in named_graders(answer.task, answer.case):
         if _stage_of(grader) == stage:
-            grades.append(_grade_by(name, grader, answer, context))
+            grades.append(await _grade_by(name, grader, answer, context))
     return grades
 
 
-def _grade_by_scoring(scoring: ScoringConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
+async def _grade_by_scoring(scoring: ScoringConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
     """The grade by the task's scoring block."""
     try:
         if scoring.mode == "llm_judge":
-            passed, reason = mark_by_model(answer.task, answer.case, answer.text, context)
+            passed, reason = await mark_by_model(answer.task, answer.case, answer.text, context)
         else:
-            passed, reason = mark_strictly(scoring.pass_rule, answer.case, answer.text)
+            passed, reason = await _run_check(
+                scoring.mode,
+                answer,
+                context,
+                lambda: mark_strictly(scoring.pass_rule, answer.case, answer.text),
+            )
     except UngradableAnswer as exc:
         return Grade(scoring.mode, None, None, str(exc), kind=scoring.mode)
     return Grade(scoring.mode, passed, float(passed), reason, kind=scoring.mode)
 
 
-def _grade_by(name: str, grader: GraderConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
+async def _grade_by(name: str, grader: GraderConfig, answer: AnswerToGrade, context: GradingContext) -> Grade:
     try:
         if grader.type in CHECKS:
-            found = CHECKS[grader.type](grader, answer)
+            check = CHECKS[grader.type]
+            found = await _run_check(grader.type, answer, context, lambda: check(grader, answer))
         else:
-            found = CONTEXT_GRADERS[grader.type](grader, answer, context)
+            found = await CONTEXT_GRADERS[grader.type](grader, answer, context)
     except UngradableAnswer as exc:
         return Grade(name, None, None, str(exc), grader.required, grader.weight, grader.type)
     if grader.negate:
@@ -176,6 +222,15 @@ def _grade_by(name: str, grader: GraderConfig, answer: AnswerToGrade, context: G
         grader.type,
         details=found.details,
     )
+
+
+async def _run_check(
+    kind: str, answer: AnswerToGrade, context: GradingContext, check: Callable[[], Result]
+) -> Result:
+    """Run a check: at once if it is sure to be cheap, otherwise apart, so that other answers do not wait."""
+    if kind in CHEAP_CHECKS and len(answer.text) <= CHEAP_CHARS:
+        return check()
+    return await context.apart(check)
 
 
 def ask_people(answer: AnswerToGrade) -> list[Grade]:

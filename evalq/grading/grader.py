@@ -11,6 +11,7 @@ from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.records import Completion, Prompt
 
 Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 MAX_QUOTED = 5
 
@@ -83,7 +84,7 @@ def quote_first(values: Sequence[Any]) -> str:
 class GradingContext(Protocol):
     """What graders may use beyond the answer; the caller of the graders provides it."""
 
-    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
         """Send a prompt to a grader model (None: the bake-off's own) and read its reply.
 
         `read` raises UngradableAnswer for a reply in another form than asked for; `consult` raises it when
@@ -91,10 +92,14 @@ class GradingContext(Protocol):
         """
         ...
 
-    def run(self, program: Program) -> ProgramRun:
+    async def run(self, program: Program) -> ProgramRun:
         """Run code in the sandbox; raise UngradableAnswer if the sandbox cannot start."""
         ...
 
-    def answer_of(self, judge: str) -> str:
+    async def answer_of(self, judge: str) -> str:
         """Another judge's answer to the same case; raise UngradableAnswer if it has none."""
+        ...
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        """Do work that may take long; where other answers are graded meanwhile, in a thread of its own."""
         ...

@@ -1,7 +1,8 @@
 """Marks by grader models, one or a panel: what each type of grader asks, and what a reply is worth."""
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -81,15 +82,30 @@ class PanelMember:
         return f"{self.name}: {self.error}" if self.opinion is None else f"{self.name} {self.opinion.said}"
 
 
-def ask_panel(models: Sequence[str | None], ask: Callable[[str | None], GraderOpinion]) -> list[PanelMember]:
-    """Every model's opinion; a model that fails is an error of that member alone."""
+AskMember = Callable[[str | None], Awaitable[GraderOpinion]]
+"""Asks one model of a panel; raises UngradableAnswer when its reply is not an opinion."""
+
+
+async def ask_panel(models: Sequence[str | None], ask: AskMember) -> list[PanelMember]:
+    """Every model's opinion, asked at once; a reply that is no opinion is an error of that member alone.
+
+    Any other error leaves only when every model has replied, since a reply in flight is paid for and must
+    be stored. Of several errors, that of the first model in the list leaves.
+    """
+    found = await asyncio.gather(*(_ask_member(model, ask) for model in models), return_exceptions=True)
     members = []
-    for model in models:
-        try:
-            members.append(PanelMember(model, ask(model)))
-        except UngradableAnswer as exc:
-            members.append(PanelMember(model, None, str(exc)))
+    for member in found:
+        if isinstance(member, BaseException):
+            raise member
+        members.append(member)
     return members
+
+
+async def _ask_member(model: str | None, ask: AskMember) -> PanelMember:
+    try:
+        return PanelMember(model, await ask(model))
+    except UngradableAnswer as exc:
+        return PanelMember(model, None, str(exc))
 
 
 def decide_by_panel(
@@ -149,17 +165,17 @@ class ModelGraderSpec:
     choices: Callable[[Any], tuple[str, ...]] | None = None
 
 
-def mark_by_models(grader: Any, answer: AnswerToGrade, context: GradingContext) -> Mark:
+async def mark_by_models(grader: Any, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """The mark of the grader's model or panel."""
     refuse_unfit(answer.text)
     spec = _SPECS[grader.type]
     prompt, read = model_prompt(grader, answer), spec.brief(grader).form.read
 
-    def ask(model: str | None) -> GraderOpinion:
-        return spec.weigh(grader, context.consult(model, prompt, read))
+    async def ask(model: str | None) -> GraderOpinion:
+        return spec.weigh(grader, await context.consult(model, prompt, read))
 
     passes = None if spec.passes is None else spec.passes(grader)
-    return decide_by_panel(ask_panel(grader.asked_models, ask), grader.panel, passes)
+    return decide_by_panel(await ask_panel(grader.asked_models, ask), grader.panel, passes)
 
 
 def model_prompt(grader: Any, answer: AnswerToGrade) -> Prompt:

@@ -15,22 +15,22 @@ _FORM = preference_form()
 _SCORES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 
 
-def mark_pairwise(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> Mark:
+async def mark_pairwise(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> Mark:
     """Won, lost or tied against the other answer, by the grader's model or panel."""
     if grader.opponent is not None and grader.opponent == answer.judge:
         passed = grader.passes(_SCORES["tie"])
         return Mark(passed, _SCORES["tie"], f"tie: {answer.judge} is the one compared with")
-    other = _other_answer(grader, answer, context)
+    other = await _other_answer(grader, answer, context)
     refuse_unfit(answer.text)
     refuse_unfit(other)
     prompts = pair_prompts(grader, answer, other)
 
-    def ask(model: str | None) -> GraderOpinion:
-        straight = context.consult(model, prompts[0], _FORM.read)
-        swapped = context.consult(model, prompts[1], _FORM.read)
+    async def ask(model: str | None) -> GraderOpinion:
+        straight = await context.consult(model, prompts[0], _FORM.read)
+        swapped = await context.consult(model, prompts[1], _FORM.read)
         return _weigh(grader, straight, swapped)
 
-    return decide_by_panel(ask_panel(grader.asked_models, ask), grader.panel, grader.passes)
+    return decide_by_panel(await ask_panel(grader.asked_models, ask), grader.panel, grader.passes)
 
 
 def pair_prompts(grader: PairwiseGrader, answer: AnswerToGrade, other: str) -> tuple[Prompt, Prompt]:
@@ -38,9 +38,9 @@ def pair_prompts(grader: PairwiseGrader, answer: AnswerToGrade, other: str) -> t
     return _prompt(grader, answer, answer.text, other), _prompt(grader, answer, other, answer.text)
 
 
-def _other_answer(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> str:
+async def _other_answer(grader: PairwiseGrader, answer: AnswerToGrade, context: GradingContext) -> str:
     if grader.opponent is not None:
-        return context.answer_of(grader.opponent)
+        return await context.answer_of(grader.opponent)
     reference = answer.expected.get("answer")
     if not isinstance(reference, str) or not reference.strip():
         raise UngradableAnswer("the case has no expected.answer to compare with")

@@ -1,7 +1,9 @@
 """Checks a value against a JSON Schema in bounded time."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Protocol
@@ -63,6 +65,7 @@ class _Allowance(FormatChecker):
         super().__init__(formats=())
         self.search = TimedSearch()
         self._steps = 0
+        self._members: dict[int, frozenset[Any]] = {}
         self._end_s = time.thread_time() + TIME_LIMIT_S
 
     def step(self) -> None:
@@ -70,6 +73,13 @@ class _Allowance(FormatChecker):
         self._steps += 1
         if self._steps % STEPS_PER_CLOCK_CHECK == 0 and time.thread_time() > self._end_s:
             raise UngradableAnswer(f"the schema takes longer than {TIME_LIMIT_S:g} s on this answer")
+
+    def members(self, values: list[Any]) -> frozenset[Any]:
+        """The values of an enum as a set: every item of an answer may be compared with all of them."""
+        found = self._members.get(id(values))
+        if found is None:
+            found = self._members[id(values)] = frozenset(map(_hashable, values))
+        return found
 
     def check(self, instance: object, format: str) -> None:  # noqa: A002 - the library's name for it
         """Check the known formats, on texts only."""
@@ -134,7 +144,31 @@ def _hashable(value: Any) -> Any:
     return isinstance(value, bool), value
 
 
+def _multiple_of(
+    validator: Validator, divisor: float, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Exact, on numbers as they are written: 0.07 is a multiple of 0.01, and no size overflows."""
+    del validator, schema
+    if isinstance(instance, bool) or not isinstance(instance, int | float):
+        return
+    is_finite = isinstance(instance, int) or math.isfinite(instance)
+    if not is_finite or _as_fraction(instance) % _as_fraction(divisor):
+        yield ValidationError(f"{quote(instance)} is not a multiple of {quote(divisor)}")
+
+
+def _as_fraction(number: float) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+
+
+def _enum(validator: Validator, values: list[Any], instance: Any, schema: Any) -> Iterator[ValidationError]:
+    del schema
+    if _hashable(instance) not in _allowance(validator).members(values):
+        yield ValidationError(f"{quote(instance)} is none of the {len(values)} values of the enum")
+
+
 _OWN: Mapping[str, Keyword] = {
+    "multipleOf": _multiple_of,
+    "enum": _enum,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,

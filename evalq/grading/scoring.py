@@ -91,11 +91,14 @@ def wanted_phrases(expected: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: GradingContext) -> Decision:
-    """Decide by the grader model's verdicts, on each finding or on the whole answer."""
+async def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: GradingContext) -> Decision:
+    """Decide by the grader model's verdicts, on each finding or on the whole answer.
+
+    Findings go to the model one after another: the first VALID one decides, and the rest cost nothing.
+    """
     assert task.scoring is not None
     if task.scoring.pass_rule != FINDINGS_RULE:
-        passed = _is_valid(task, case, answer, context)
+        passed = await _is_valid(task, case, answer, context)
         return passed, f"grader says {'VALID' if passed else 'INVALID'}"
     findings = parse_list(answer)
     if case.expected_type == "negative":
@@ -105,15 +108,15 @@ def mark_by_model(task: TaskConfig, case: EvalCase, answer: str, context: Gradin
     if len(findings) > MAX_FINDINGS:
         raise UngradableAnswer(f"{len(findings)} findings, at most {MAX_FINDINGS} are graded")
     for number, finding in enumerate(findings, start=1):
-        if _is_valid(task, case, finding_json(finding), context):
+        if await _is_valid(task, case, finding_json(finding), context):
             return True, f"finding {number} of {len(findings)} is VALID"
     return False, f"no VALID finding among {len(findings)}"
 
 
-def _is_valid(task: TaskConfig, case: EvalCase, text: str, context: GradingContext) -> bool:
+async def _is_valid(task: TaskConfig, case: EvalCase, text: str, context: GradingContext) -> bool:
     assert task.scoring is not None
     refuse_unfit(text)
-    return context.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
+    return await context.consult(task.scoring.judge_model, verdict_prompt(task, case, text), read_verdict)
 
 
 def verdict_prompt(task: TaskConfig, case: EvalCase, graded_text: str) -> Prompt:

@@ -1,20 +1,51 @@
 """Answers to grade in tests: texts, or what a call took."""
 
+import asyncio
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer
-from evalq.grading.grader import AnswerToGrade
+from evalq.grading.code import mark_function_output
+from evalq.grading.grade import Stage, grade_answer
+from evalq.grading.grader import AnswerToGrade, Mark
+from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.records import Completion, Grade, ToolCall, Usage
+
+Result = TypeVar("Result")
 
 
 class NoContext:
-    """A check asks nobody."""
+    """A check asks nobody; the test waits for it."""
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        return work()
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"a check must do without {name}")
+
+
+class SandboxContext(NoContext):
+    """A context whose sandbox is a plain function."""
+
+    def __init__(self, run: Callable[[Program], ProgramRun]) -> None:
+        self._run = run
+
+    async def run(self, program: Program) -> ProgramRun:
+        return self._run(program)
+
+
+def mark_code(grader: FunctionOutput, answer: str, run: Callable[[Program], ProgramRun]) -> Mark:
+    """The mark of the code in an answer; `run` is the sandbox."""
+    subject = AnswerToGrade(task_of(), EvalCase(id="c", inputs={}), completion(answer))
+    return asyncio.run(mark_function_output(grader, subject, SandboxContext(run)))
+
+
+def grade_now(answer: AnswerToGrade, context: Any, *, stage: Stage = "call") -> list[Grade]:
+    """The grades of an answer, in a loop of their own."""
+    return asyncio.run(grade_answer(answer, context, stage=stage))
 
 
 def completion(answer: str | dict[str, Any]) -> Completion:
@@ -43,7 +74,7 @@ def grade(
 ) -> Grade:
     """What a grader of a task makes of an answer."""
     case = EvalCase(id="c", inputs={}, expected=expected)
-    [found] = grade_answer(AnswerToGrade(task_of(grader), case, completion(answer)), NoContext())
+    [found] = grade_now(AnswerToGrade(task_of(grader), case, completion(answer)), NoContext())
     return found
 
 

@@ -1,5 +1,6 @@
 """Checks of an answer's text: phrases, patterns, length, and edit distance to what is wanted."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +36,12 @@ MAX_CAPTURED = 1_000
 MAX_COMPARED = 20_000
 DEFAULT_THRESHOLD = 0.8
 
+_LONG_RUN = re.compile(r"([^\w\x00-\u02ff]{31,})")
+"""Accents and symbols without a letter between them, more than the 30 that Unicode allows for.
+
+See the Stream-Safe Text Format, https://unicode.org/reports/tr15/#Stream_Safe_Text_Format.
+"""
+
 Fold = Callable[[str], str]
 
 
@@ -49,10 +56,22 @@ def text_of(answer: AnswerToGrade) -> str:
 
 def fold(text: str, *, case_sensitive: bool = True) -> str:
     """The text in Unicode's composed form, so that equal letters compare equal; in one case if asked."""
-    composed = unicodedata.normalize("NFC", text)
+    composed = _compose(text)
     if case_sensitive:
         return composed
-    return unicodedata.normalize("NFC", composed.casefold())
+    return _compose(composed.casefold())
+
+
+def _compose(text: str) -> str:
+    """The text in Unicode's composed form, except for long runs of accents, which stay as they are.
+
+    Python sorts a run of accents in quadratic time and lets no other thread run meanwhile: an answer of
+    accents alone would stop the worker.
+    """
+    pieces = _LONG_RUN.split(text)
+    for place in range(0, len(pieces), 2):  # the long runs are at the odd places
+        pieces[place] = unicodedata.normalize("NFC", pieces[place])
+    return "".join(pieces)
 
 
 def nothing_to_compare() -> UngradableAnswer:

@@ -2,10 +2,11 @@ import json
 from typing import Any
 
 import pytest
+from answers import mark_code
 
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.errors import UngradableAnswer
-from evalq.grading.code import mark_code, mark_run, program_of
+from evalq.grading.code import mark_run, program_of
 from evalq.grading.grader import Mark
 from evalq.grading.sandbox.program import CallResult, FunctionCall, Isolation, Program, ProgramRun
 

@@ -2,12 +2,13 @@ import json
 import re
 
 import pytest
+from answers import grade_now
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.rubrics import RUBRICS
 from evalq.definitions.task import FINDINGS_RULE, TaskConfig
 from evalq.errors import InputError, UngradableAnswer
-from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grade import decide_outcome
 from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import MAX_FINDINGS, check_rubric, read_verdict, rubric_text, verdict_prompt
 from evalq.records import Completion, Grade
@@ -35,42 +36,42 @@ def subject(task: TaskConfig, case: EvalCase, answer: str = "x") -> AnswerToGrad
 
 
 def test_checks_never_ask_a_model(context) -> None:
-    [grade] = grade_answer(subject(task(mode="strict_substring"), CASE, '["x"]'), context())
+    [grade] = grade_now(subject(task(mode="strict_substring"), CASE, '["x"]'), context())
     assert (grade.grader, grade.passed) == ("strict_substring", True)
 
 
 def test_one_valid_finding_passes_a_positive_case(context) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a", "b", "c"]'), context("INVALID", "VALID"))
+    [grade] = grade_now(subject(MODEL, CASE, '["a", "b", "c"]'), context("INVALID", "VALID"))
     assert (grade.passed, grade.reason) == (True, "finding 2 of 3 is VALID")
 
 
 def test_no_valid_finding_fails_a_positive_case(context) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), context("INVALID"))
+    [grade] = grade_now(subject(MODEL, CASE, '["a"]'), context("INVALID"))
     assert (grade.passed, grade.reason) == (False, "no VALID finding among 1")
 
 
 def test_the_grader_is_not_asked_about_empty_or_negative_answers(context) -> None:
-    assert grade_answer(subject(MODEL, CASE, "[]"), context())[0].passed is False
-    assert grade_answer(subject(MODEL, NEGATIVE, "[]"), context())[0].passed is True
-    assert grade_answer(subject(MODEL, NEGATIVE, "[1]"), context())[0].passed is False
+    assert grade_now(subject(MODEL, CASE, "[]"), context())[0].passed is False
+    assert grade_now(subject(MODEL, NEGATIVE, "[]"), context())[0].passed is True
+    assert grade_now(subject(MODEL, NEGATIVE, "[1]"), context())[0].passed is False
 
 
 @pytest.mark.parametrize("answer", ["not json", json.dumps(["f"] * (MAX_FINDINGS + 1))])
 def test_an_ungradable_answer_has_no_verdict_and_ends_errored(answer: str, context) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, answer), context())
+    [grade] = grade_now(subject(MODEL, CASE, answer), context())
     assert grade.passed is None
     outcome = decide_outcome(subject(MODEL, CASE), [grade])
     assert (outcome.verdict, outcome.error_kind) == ("errored", "ungradable")
 
 
 def test_a_grader_that_answers_something_else_makes_an_error_not_a_fail(context) -> None:
-    [grade] = grade_answer(subject(MODEL, CASE, '["a"]'), context("It is VALID because…"))
+    [grade] = grade_now(subject(MODEL, CASE, '["a"]'), context("It is VALID because…"))
     assert decide_outcome(subject(MODEL, CASE), [grade]).verdict == "errored"
 
 
 def test_a_whole_answer_is_put_to_the_grader_under_the_other_rules(context) -> None:
     whole = task(mode="llm_judge", judge_model="g", rubric="answer_matches", pass_rule="exact_match")
-    assert grade_answer(subject(whole, CASE, "x"), context("VALID"))[0].passed is True
+    assert grade_now(subject(whole, CASE, "x"), context("VALID"))[0].passed is True
     assert re.search(r"Answer:\n<answer-(\w+)>\nx\n</answer-\1>\n", verdict_prompt(whole, CASE, "x").user)
 
 
@@ -123,7 +124,7 @@ QUERY = EvalCase(id="q", inputs={"query": "?"}, expected={"relevant": ["n2"]})
 
 
 def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(context) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]'), context())
+    grades = grade_now(subject(RETRIEVAL, QUERY, '["n1", "n1", "n2", "n3"]'), context())
     assert [(g.grader, g.passed, g.score) for g in grades] == [
         ("hit_at_1", False, 0.0),
         ("hit_at_3", True, 1.0),
@@ -133,14 +134,14 @@ def test_a_ranking_is_graded_by_the_place_of_the_first_relevant_id(context) -> N
 
 
 def test_a_ranking_without_a_relevant_id_fails(context) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, "[]"), context())
+    grades = grade_now(subject(RETRIEVAL, QUERY, "[]"), context())
     assert [g.score for g in grades] == [0.0, 0.0, 0.0]
     assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "failed"
 
 
 @pytest.mark.parametrize("answer", ["[1, 2]", "note-1"])
 def test_a_ranking_of_anything_but_ids_cannot_be_graded(answer: str, context) -> None:
-    grades = grade_answer(subject(RETRIEVAL, QUERY, answer), context())
+    grades = grade_now(subject(RETRIEVAL, QUERY, answer), context())
     assert [(g.grader, g.passed) for g in grades] == [("hit_at_1", None), ("hit_at_3", None), ("mrr", None)]
     assert decide_outcome(subject(RETRIEVAL, QUERY), grades).verdict == "errored"
 
@@ -169,5 +170,5 @@ def test_silence_is_an_answer_where_exactly_that_is_expected(context) -> None:
             }
         )
         silent = AnswerToGrade(plain, case, Completion("empty", ""))
-        grades = grade_answer(silent, context()) if silent.is_gradable else []
+        grades = grade_now(silent, context()) if silent.is_gradable else []
         assert decide_outcome(silent, grades).verdict == verdict

@@ -1,14 +1,18 @@
 """A panel decides by its majority or its mean, says how far it agrees, and bears the loss of a member."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from answers import grade_now
+from patience import PATIENCE_S
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer
+from evalq.errors import CapReached, EvalqError, PutBack
 from evalq.grading.grader import AnswerToGrade
-from evalq.records import Completion, Grade
+from evalq.records import Completion, Grade, Prompt
 
 CASE = EvalCase(id="c", inputs={})
 BROKEN = "I would rather not say."
@@ -24,7 +28,7 @@ def graded(context: Any, replies: list[str], **fields: Any) -> Grade:
     task = TaskConfig.model_validate(
         {"name": "t", "system_prompt": "", "user_template": "?", "graders": [grader]}
     )
-    [grade] = grade_answer(AnswerToGrade(task, CASE, Completion("answered", "x")), context(*replies))
+    [grade] = grade_now(AnswerToGrade(task, CASE, Completion("answered", "x")), context(*replies))
     return grade
 
 
@@ -88,6 +92,45 @@ def test_every_model_is_asked_the_same(context) -> None:
             "graders": [{"type": "rubric", "rubric": "Is it good?", "models": ["a", "b"]}],
         }
     )
-    grade_answer(AnswerToGrade(task, CASE, Completion("answered", "x")), at)
+    grade_now(AnswerToGrade(task, CASE, Completion("answered", "x")), at)
     assert [model for model, _ in at.asked] == ["a", "b"]
     assert at.asked[0][1] == at.asked[1][1]
+
+
+class Meeting:
+    """A context whose models all reply once as many are asked; some of them fail instead."""
+
+    def __init__(self, models: int, faults: dict[str, EvalqError] | None = None) -> None:
+        self._barrier = asyncio.Barrier(models)
+        self._faults = faults or {}
+        self.replied: set[str | None] = set()
+
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
+        fault = self._faults.get(model or "")
+        if fault is not None:
+            await self._barrier.wait()
+            raise fault
+        await asyncio.wait_for(self._barrier.wait(), PATIENCE_S)
+        for _ in range(10):  # a fault of another model comes first
+            await asyncio.sleep(0)
+        self.replied.add(model)
+        return read(score(5))
+
+
+def test_a_panel_of_three_is_asked_at_once() -> None:
+    grade = graded(lambda *_: Meeting(3), [score(5)] * 3)
+    assert grade.reason == "3 of 3 pass (a 5, b 5, c 5)"
+
+
+def test_an_error_of_one_member_waits_for_the_replies_to_the_others() -> None:
+    at = Meeting(3, {"a": PutBack("the gate of a is closed")})
+    with pytest.raises(PutBack, match="gate of a"):
+        graded(lambda *_: at, [score(5)] * 3)
+    assert at.replied == {"b", "c"}
+
+
+def test_of_two_errors_that_of_the_first_member_counts() -> None:
+    at = Meeting(3, {"b": CapReached("the cap of b"), "c": PutBack("the gate of c is closed")})
+    with pytest.raises(CapReached, match="cap of b"):
+        graded(lambda *_: at, [score(5)] * 3)
+    assert at.replied == {"a"}

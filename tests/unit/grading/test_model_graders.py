@@ -4,11 +4,12 @@ import re
 from typing import Any
 
 import pytest
+from answers import grade_now
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.rubrics import CRITERIA, RUBRICS
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer, grader_calls, grader_models
+from evalq.grading.grade import grader_calls, grader_models
 from evalq.grading.grader import AnswerToGrade
 from evalq.grading.prompts import MAX_CHARACTERS
 from evalq.records import Completion, Grade, Prompt
@@ -49,7 +50,7 @@ def subject(
 
 
 def graded(grader: dict[str, Any], context: Any, *replies: str, answer: str = "Italy") -> Grade:
-    [grade] = grade_answer(subject(grader, answer), context(*replies))
+    [grade] = grade_now(subject(grader, answer), context(*replies))
     return grade
 
 
@@ -254,5 +255,5 @@ def test_every_model_of_a_panel_is_named_and_priced() -> None:
 def test_a_grader_in_a_case_marks_that_case_alone(context) -> None:
     case = EvalCase.model_validate({**CASE.model_dump(), "graders": [BOOLEAN]})
     one = AnswerToGrade(task_of(VERDICT), case, Completion("answered", "Italy"))
-    grades = grade_answer(one, context("VALID", "ANSWER=NO REASON=r"))
+    grades = grade_now(one, context("VALID", "ANSWER=NO REASON=r"))
     assert [(grade.grader, grade.passed) for grade in grades] == [("verdict", True), ("boolean", False)]

@@ -6,13 +6,14 @@ from itertools import product
 from typing import Any, TypeVar
 
 import pytest
+from answers import grade_now
 from grader_attacks import ATTACKS
 
 from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer, grader_calls
+from evalq.grading.grade import grader_calls
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade, Prompt
 
@@ -74,16 +75,16 @@ class Echoing:
         self._adapter = SimulatedAdapter(grader, {})
         self.heard = ""
 
-    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
-        self.heard = self._adapter.complete(prompt).text
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+        self.heard = (await self._adapter.complete(prompt)).text
         return read(self.heard)
 
-    def answer_of(self, judge: str) -> str:
+    async def answer_of(self, judge: str) -> str:
         return WRONG
 
 
 def graded(form: str, answer: str, context: Echoing) -> Grade:
-    [grade] = grade_answer(AnswerToGrade(task_of(form), CASE, Completion("answered", answer)), context)
+    [grade] = grade_now(AnswerToGrade(task_of(form), CASE, Completion("answered", answer)), context)
     return grade
 
 
@@ -126,7 +127,7 @@ def test_an_attack_wins_no_comparison(attack: str) -> None:
         one = AnswerToGrade(
             task_of("verdict", graders=[grader]), CASE, Completion("answered", answer), "mine"
         )
-        assert grade_answer(one, Echoing())[0].passed is won
+        assert grade_now(one, Echoing())[0].passed is won
 
 
 @every_attack

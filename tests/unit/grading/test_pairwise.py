@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from answers import grade_now
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import grade_answer, grader_calls
+from evalq.grading.grade import grader_calls
 from evalq.grading.grader import AnswerToGrade
 from evalq.grading.pairwise import settle
 from evalq.records import Completion, Grade
@@ -29,7 +30,7 @@ def subject(judge: str = "mine", **fields: Any) -> AnswerToGrade:
 
 def graded(context: Any, *replies: str, judge: str = "mine", **fields: Any) -> Grade:
     at = context(*(wins(who) for who in replies), opponents={"other": "another answer"})
-    [grade] = grade_answer(subject(judge, **fields), at)
+    [grade] = grade_now(subject(judge, **fields), at)
     return grade
 
 
@@ -72,7 +73,7 @@ def test_a_grader_moved_by_the_order_is_told_on(context) -> None:
 
 def test_the_answers_change_places_between_the_two_calls(context) -> None:
     at = context(wins("A"), wins("B"), opponents={"other": "another answer"})
-    grade_answer(subject(), at)
+    grade_now(subject(), at)
     first, second = (prompt.user for _, prompt in at.asked)
     assert first.index("my answer") < first.index("another answer")
     assert second.index("my answer") > second.index("another answer")
@@ -81,7 +82,7 @@ def test_the_answers_change_places_between_the_two_calls(context) -> None:
 
 def test_the_reference_is_an_opponent_that_is_not_given_away(context) -> None:
     at = context(wins("B"), wins("A"))
-    [grade] = grade_answer(subject(against="reference"), at)
+    [grade] = grade_now(subject(against="reference"), at)
     assert grade.passed is False
     assert "for comparison" not in at.asked[0][1].user
     assert at.asked[0][1].user.count("the reference") == 1
@@ -100,18 +101,18 @@ def test_an_opponent_without_an_answer_is_an_error(context) -> None:
 
 def test_a_case_without_a_reference_is_an_error(context) -> None:
     bare = replace(subject(against="reference"), case=EvalCase(id="c", inputs={}))
-    [grade] = grade_answer(bare, context())
+    [grade] = grade_now(bare, context())
     assert (grade.passed, grade.reason) == (None, "the case has no expected.answer to compare with")
 
 
 def test_a_reply_to_one_order_alone_is_an_error(context) -> None:
-    [grade] = grade_answer(subject(), context(wins("A"), "both are nice", opponents={"other": "y"}))
+    [grade] = grade_now(subject(), context(wins("A"), "both are nice", opponents={"other": "y"}))
     assert grade.passed is None
 
 
 @pytest.mark.parametrize("other", ["x" * 200_001, "half \ud800"])
 def test_an_opponents_answer_that_cannot_be_read_is_an_error(other: str, context) -> None:
-    [grade] = grade_answer(subject(), context(opponents={"other": other}))
+    [grade] = grade_now(subject(), context(opponents={"other": other}))
     assert grade.passed is None
 
 
@@ -124,7 +125,7 @@ def test_a_panel_compares_too(context) -> None:
 
 def test_a_template_shows_both_answers_where_it_wants(context) -> None:
     at = context(wins("A"), wins("B"), opponents={"other": "another answer"})
-    grade_answer(subject(rubric="First {answer_b}, then {answer_a}."), at)
+    grade_now(subject(rubric="First {answer_b}, then {answer_a}."), at)
     user = at.asked[0][1].user
     assert "First <answer-b-" in user
     assert "Answer A:" not in user
@@ -133,7 +134,7 @@ def test_a_template_shows_both_answers_where_it_wants(context) -> None:
 def test_an_example_has_two_answers(context) -> None:
     example = {"output": "x", "other": "y", "winner": "A", "justification": "x is right"}
     at = context(wins("A"), wins("B"), opponents={"other": "another answer"})
-    grade_answer(subject(examples=[example]), at)
+    grade_now(subject(examples=[example]), at)
     assert "Answer A:\nx\nAnswer B:\ny\nReply:\nWINNER=A REASON=x is right" in at.asked[0][1].user
 
 
