@@ -3,8 +3,9 @@
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
-from celery.signals import setup_logging
+from celery.signals import celeryd_after_setup, setup_logging
 
 from evalq.engines.broker import make_app
 from evalq.records import CONTROL_QUEUE
@@ -15,9 +16,12 @@ SETTINGS = load_settings(Path.cwd(), os.environ)
 
 _REAP_EVERY_S = min(5.0, SETTINGS.fleet.lost_after_s)
 
-app = make_app(SETTINGS.broker_url or "")
+app = make_app(SETTINGS.broker_url or "", messages=SETTINGS.fleet.messages)
 app.conf.update(
     imports=["workers.jobs"],
+    worker_pool="workers.pool:Pool",
+    # Twice as many jobs in hand as calls in flight: claiming and writing overlap with the calls.
+    worker_prefetch_multiplier=2,
     worker_consumer="workers.consumer:Consumer",
     beat_schedule={
         "reap": {
@@ -27,6 +31,20 @@ app.conf.update(
         },
     },
 )
+
+
+_slots = [SETTINGS.fleet.slots_per_process]
+
+
+def slots_of_process() -> int:
+    """How many calls this process may have in flight."""
+    return _slots[0]
+
+
+@celeryd_after_setup.connect  # type: ignore[untyped-decorator]
+def _note_slots(instance: Any, **_: object) -> None:
+    """A worker's `--concurrency` counts calls."""
+    _slots[0] = instance.concurrency
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]

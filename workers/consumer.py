@@ -51,6 +51,8 @@ class Consumer(CeleryConsumer):  # type: ignore[misc]
         handle = super().create_task_handler(*args, **kwargs)
 
         def handle_late(message: Any) -> None:
+            if message.headers.get("redelivered"):
+                log.warning("job %s is delivered again", message.headers.get("argsrepr"))
             with suppress(LookupError, TypeError, ValueError):  # no `expires`, or not a date
                 later = datetime.fromisoformat(message.headers["expires"]) + _CLOCKS_DIFFER
                 message.headers["expires"] = later.isoformat()

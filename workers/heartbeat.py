@@ -1,27 +1,22 @@
 """The heartbeat of a worker process: keeps the leases of its jobs, and has the process leave when it must."""
 
+import asyncio
 import logging
-import os
-import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
 import psycopg
-from celery.signals import worker_shutdown, worker_shutting_down
 
 from evalq.calling.spool import Spool
-from evalq.errors import PutBack, Unreachable
+from evalq.errors import Unreachable
 from evalq.settings import Fleet
 from evalq.store import jobs
 from evalq.store.database import Database, is_known_schema
+from workers.leaving import leave
 
 log = logging.getLogger(__name__)
-
-_stopping = threading.Event()
-_restarting = threading.Event()
 
 
 class Heartbeat:
@@ -31,6 +26,8 @@ class Heartbeat:
         self._db = db
         self._spool = spool
         self._fleet = fleet
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_loop_alive = True
         self._held: dict[int, int] = {}
         self._given_up: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -38,6 +35,10 @@ class Heartbeat:
     def start(self) -> None:
         """Beat four times per lease, until the process ends."""
         threading.Thread(target=self._beat_forever, name="heartbeat", daemon=True).start()
+
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Watch the loop that runs the jobs: one job that blocks it blocks them all."""
+        self._loop = loop
 
     @contextmanager
     def holding(self, job: jobs.Job) -> Iterator[None]:
@@ -76,6 +77,7 @@ class Heartbeat:
         except psycopg.Error:
             log.exception("no heartbeat for %s jobs: the database refuses", len(held))
         self._restart_if_grown()
+        self._leave_if_stuck()
 
     def _beat_forever(self) -> None:
         pause = threading.Event()
@@ -95,6 +97,18 @@ class Heartbeat:
             with self._lock:
                 self._given_up = dict(self._given_up.items() - given_up.items())
 
+    def _leave_if_stuck(self) -> None:
+        """Leave when the loop has not gone round since the last beat; the jobs then go to other workers."""
+        if self._loop is None:
+            return
+        if not self._is_loop_alive:
+            leave("its jobs have been stuck since the last heartbeat", and_restart=True)
+        self._is_loop_alive = False
+        self._loop.call_soon_threadsafe(self._note_alive)
+
+    def _note_alive(self) -> None:
+        self._is_loop_alive = True
+
     def _restart_if_grown(self) -> None:
         used_mb = psutil.Process().memory_info().rss // 1_000_000
         if used_mb > self._fleet.memory_mb:
@@ -105,51 +119,3 @@ def _leave_if_outdated(db: Database) -> None:
     """Leave when the schema was upgraded under this worker, which would misread the new one."""
     if not is_known_schema(db):
         leave("the database has another schema than this worker knows; upgrade it")
-
-
-def sleep_or_stop(seconds: float) -> None:
-    """Wait in a slot; raises PutBack at once when the worker stops."""
-    if _stopping.wait(seconds):
-        raise PutBack("the worker is stopping")
-
-
-def leave(reason: str, *, and_restart: bool = False) -> None:
-    """Stop this worker as SIGTERM does: the jobs in hand finish first."""
-    if _stopping.is_set():
-        return
-    log.warning("leaving: %s", reason)
-    if and_restart:
-        _restarting.set()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def release_after_drain(heartbeat: Heartbeat, *, drain_s: float) -> None:
-    """Once the worker stops, give its jobs `drain_s`; then put the rest back and end the process."""
-
-    def wait_and_end() -> None:
-        _stopping.wait()
-        threading.Event().wait(drain_s)
-        log.warning("jobs still in hand after %s s; they are put back", drain_s)
-        heartbeat.release_all()
-        _end_process()
-
-    threading.Thread(target=wait_and_end, name="overtime", daemon=True).start()
-
-
-@worker_shutting_down.connect  # type: ignore[untyped-decorator]
-def _wake_sleepers(**_: object) -> None:
-    _stopping.set()
-
-
-@worker_shutdown.connect  # type: ignore[untyped-decorator]
-def _restart(**_: object) -> None:
-    """After the last job, replace this process by a fresh one with the same pid: no supervisor is needed."""
-    if _restarting.is_set():
-        _end_process()
-
-
-def _end_process() -> None:
-    logging.shutdown()
-    if _restarting.is_set():
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - no shell is the point
-    os._exit(0)

@@ -1,11 +1,11 @@
 """Runs a suspect job in a process of its own: it was in hand when a worker died, and may be the cause."""
 
+import asyncio
 import contextlib
 import logging
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import evalq.engines.die_with_parent
@@ -16,37 +16,38 @@ from evalq.store.jobs import Job
 
 log = logging.getLogger(__name__)
 
-# A process takes a second to start and a hundred megabytes: a whole fleet's lost jobs must not start at once.
-_few_at_once = threading.Semaphore(2)
+AT_ONCE = 2
+"""A process takes a second to start and a hundred megabytes: a fleet's lost jobs must wait."""
 
 _DATABASE_AWAY = 75
 """The child's exit code when it cannot reach the database, which is not the job's fault."""
 
 
-def run_isolated(db: Database, job: Job) -> None:
+async def run_isolated(db: Database, job: Job, *, few_at_once: asyncio.Semaphore) -> None:
     """Run a suspect job in a child process; if the child dies, count a loss, and the other jobs live."""
-    with _few_at_once:
-        code = _run_child(job)
+    async with few_at_once:
+        code = await _run_child(job)
     if code == _DATABASE_AWAY:
         raise Unreachable("the database was away from the job's own process")
     if code != 0:
         log.warning("run_id=%s case_id=%s: its process ended with code %s", job.run_id, job.case.id, code)
-        jobs.lose(db, job)
+        await asyncio.to_thread(jobs.lose, db, job)
 
 
-def _run_child(job: Job) -> int:
+async def _run_child(job: Job) -> int:
+    """The exit code of the child; it takes no thread, since those are few and the job may take minutes."""
     script = evalq.engines.die_with_parent.__file__
-    # The kernel closes the pipe however this process ends; the child then ends too.
+    # The pipe closes when this job is cancelled and however this process ends; the child then ends too.
     child_end, our_end = os.pipe()
     try:
-        return subprocess.run(
-            [sys.executable, "-P", script, __name__, str(job.id), str(job.fence)],
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", script, __name__, str(job.id), str(job.fence)),
             env={**os.environ, "EVALQ_PARENT_PIPE_FD": str(child_end)},
             stdin=subprocess.DEVNULL,
             pass_fds=(child_end,),
             start_new_session=True,
-            check=False,
-        ).returncode
+        )
+        return await child.wait()
     finally:
         os.close(child_end)
         os.close(our_end)
@@ -56,16 +57,23 @@ def main() -> None:
     """Be the child: work on the job that the parent holds, as the first to be killed when memory runs out."""
     with contextlib.suppress(OSError):  # without that file, the kernel chooses by itself
         Path("/proc/self/oom_score_adj").write_text("1000")
-    from workers.connections import connections
-    from workers.jobs import work
-
     try:
-        here = connections()
-        job = jobs.read_held(here.db, int(sys.argv[1]), int(sys.argv[2]))
-        if job is not None:
-            work(here, job)
+        asyncio.run(_work(int(sys.argv[1]), int(sys.argv[2])))
     except Unreachable:
         sys.exit(_DATABASE_AWAY)
+
+
+async def _work(job_id: int, fence: int) -> None:
+    from workers.connections import connections_of_loop
+    from workers.jobs import work
+
+    here = await connections_of_loop()
+    try:
+        job = await asyncio.to_thread(jobs.read_held, here.db, job_id, fence)
+        if job is not None:
+            await work(here, job)
+    finally:
+        await here.close()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """The jobs of the fleet: run a case, publish more, conclude a run, recover what was lost, deliver alerts."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
 from evalq.bakeoff import conclude as conclusion
 from evalq.bakeoff import publish, recover
 from evalq.calling.failpoints import failpoint
-from evalq.drift import decide as drift
 from evalq.drift.alerts import are_due, deliver
 from evalq.errors import CapReached, ProviderFault, PutBack, Refused, Unreachable
 from evalq.grading.grade import decide_outcome
@@ -16,7 +16,7 @@ from evalq.store.database import require_schema
 from evalq.store.jobs import Job
 from workers.app import app
 from workers.case import CaseRun
-from workers.connections import Connections, connections
+from workers.connections import Connections, connections, connections_of_loop
 from workers.isolated import run_isolated
 from workers.schedule import open_due_checks
 
@@ -27,73 +27,83 @@ _DATABASE_AWAY_S = 2.0
 _ALIKE = 5
 _FIRST_OUTCOMES = 50
 _HOPELESS = {
-    "call_permanent": "calls fail alike; fix the judge (model, base_url, params), then `evalq resume`",
+    "call_permanent": "calls fail alike; mend the server, then `evalq resume`; another judge needs a new run",
     "call_ambiguous": "calls fail alike; see what the server logs, then `evalq resume`",
     "call_transient": "calls fail alike; see whether the server runs, then `evalq resume`",
-    "truncated": "answers are cut off; raise max_tokens (reasoning counts towards it), then `evalq resume`",
+    "truncated": "answers are cut off; raise max_tokens (reasoning counts towards it) and start anew",
 }
-"""Errors that every further case would meet too, and what to do about them."""
+"""Errors that every further case would meet too, and what to do about them.
+
+A bake-off keeps the judges and the task it was recorded with: a change of these needs another one.
+"""
 
 
 @app.task(name="run_case")  # type: ignore[untyped-decorator]
-def run_case(job_id: int) -> None:
+async def run_case(job_id: int) -> None:
     """One judge answers one case, and the answer is graded."""
     failpoint("before_claim")
     try:
-        here = connections()
-        here.spool.replay()
-        job = jobs.claim(here.db, job_id, lease_s=here.settings.fleet.lease_s)
+        here = await connections_of_loop()
+        if here.spool.holds_answers():
+            await asyncio.to_thread(here.spool.replay)
+        job = await here.batches.claim(job_id)
         if job is None:
             return
         with here.heartbeat.holding(job):
-            _bring_to_end(here, job)
-        _ask_for_more(here, job)
-        _conclude_if_last(here, job)
+            await _bring_to_end(here, job)
+        if job.refill or job.attempt > 1:
+            await asyncio.to_thread(_follow_up, here, job)
     except Unreachable as exc:
         log.warning("job=%s: %s; it will be run again", job_id, exc)
 
 
-def _bring_to_end(here: Connections, job: Job) -> None:
+async def _bring_to_end(here: Connections, job: Job) -> None:
     """Run the job, a suspect one in a process of its own; put it back when the database is away."""
     try:
         if job.is_suspect:
-            run_isolated(here.db, job)
+            await run_isolated(here.db, job, few_at_once=here.isolated)
         else:
-            work(here, job)
+            await work(here, job)
     except Unreachable:
-        _put_back(here, job)
+        await asyncio.to_thread(_put_back, here, job)
         raise
 
 
-def work(here: Connections, job: Job) -> None:
+async def work(here: Connections, job: Job) -> None:
     """Bring a claimed job to its end, whatever happens; raises only Unreachable, for the database."""
-    db, case_run = here.db, CaseRun(here, job)
     try:
         failpoint("after_claim", job.case.id)
-        calls.close_lost(db, job)
-        completion = job.completion or case_run.answer()
-        grades = case_run.grade(completion)
+        await _close_lost_calls(here, job)
+        case_run = CaseRun(here, job, await here.task(job.task_sha))
+        completion = job.completion or await case_run.answer()
+        grades = await case_run.grade(completion)
         failpoint("before_outcome", job.case.id)
         if case_run.leaves_code(completion):
-            _hand_over(here, job, grades)
+            await asyncio.to_thread(_hand_over, here, job, grades)
         else:
-            _finish(here, job, decide_outcome(case_run.to_grade(completion), grades), grades)
+            await _finish(here, job, decide_outcome(case_run.to_grade(completion), grades), grades)
     except PutBack as exc:
-        jobs.release(db, job, wait_s=exc.wait_s)
+        await here.batches.release(job, wait_s=exc.wait_s)
     except CapReached as exc:
-        bakeoffs.cap(db, job.bakeoff_id, str(exc))
-        jobs.release(db, job, wait_s=0)
+        await asyncio.to_thread(bakeoffs.cap, here.db, job.bakeoff_id, str(exc))
+        await here.batches.release(job, wait_s=0)
     except Refused as exc:
         log.error("run_id=%s: paused: %s", job.run_id, exc)
-        bakeoffs.pause(db, job.bakeoff_id, str(exc))
-        jobs.release(db, job, wait_s=0)
+        await asyncio.to_thread(bakeoffs.pause, here.db, job.bakeoff_id, str(exc))
+        await here.batches.release(job, wait_s=0)
     except ProviderFault as fault:
-        _end_faulted(here, job, fault)
+        await _end_faulted(here, job, fault)
     except Unreachable:
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
-        _end_broken(here, job, exc)
+        await asyncio.to_thread(_end_broken, here, job, exc)
+
+
+async def _close_lost_calls(here: Connections, job: Job) -> None:
+    """Close the calls that earlier holders of the job left in flight: they count as spent."""
+    if job.attempt > 1:
+        await asyncio.to_thread(calls.close_lost, here.db, job)
 
 
 def _hand_over(here: Connections, job: Job, grades: Sequence[Grade]) -> None:
@@ -102,22 +112,26 @@ def _hand_over(here: Connections, job: Job, grades: Sequence[Grade]) -> None:
         publish.pump(here.db, here.broker, SANDBOX_QUEUE)
 
 
-def _end_faulted(here: Connections, job: Job, fault: ProviderFault) -> None:
+async def _end_faulted(here: Connections, job: Job, fault: ProviderFault) -> None:
     """End the job as errored; a fault that every call of the judge would meet pauses the judge instead."""
     if fault.kind != "fatal":
-        _finish(here, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
+        await _finish(here, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
         return
-    jobs.release(here.db, job, wait_s=0)
-    _pause(here, job, fault.message)
+    await here.batches.release(job, wait_s=0)
+    await asyncio.to_thread(_pause, here, job, fault.message)
 
 
-def _finish(here: Connections, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> None:
+async def _finish(here: Connections, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> None:
     """Write a job's end; the judge is paused when all its first jobs ended in the same error."""
-    if not jobs.finish(here.db, job, outcome, grades) or outcome.error_kind not in _HOPELESS:
-        return
+    is_written = await here.batches.finish(job, outcome, grades)
+    if is_written and outcome.error_kind in _HOPELESS:
+        await asyncio.to_thread(_pause_if_hopeless, here, job, outcome, _HOPELESS[outcome.error_kind])
+
+
+def _pause_if_hopeless(here: Connections, job: Job, outcome: Outcome, remedy: str) -> None:
     n, alike = outcomes.count_alike(here.db, job.run_id, outcome, limit=_FIRST_OUTCOMES)
     if _ALIKE <= n == alike < _FIRST_OUTCOMES and "content policy" not in (outcome.message or ""):
-        _pause(here, job, f"{alike} of {n} {_HOPELESS[outcome.error_kind]}: {outcome.message}")
+        _pause(here, job, f"{alike} of {n} {remedy}: {outcome.message}")
 
 
 def _pause(here: Connections, job: Job, reason: str) -> None:
@@ -142,14 +156,13 @@ def _put_back(here: Connections, job: Job) -> None:
         here.heartbeat.release_later(job)
 
 
-def _ask_for_more(here: Connections, job: Job) -> None:
-    """Have the next window published when the job in the middle of this one is done."""
+def _follow_up(here: Connections, job: Job) -> None:
+    """Have the next window published by the job in the middle of this one; conclude a run by its last job.
+
+    A job that was put back may end after its chord's callback ran, which then found the run incomplete.
+    """
     if job.refill:
         here.broker.send("pump", job.gate)
-
-
-def _conclude_if_last(here: Connections, job: Job) -> None:
-    """A requeued job may finish after its chord's callback ran, so conclude here if it was the last."""
     if job.attempt > 1 and not jobs.has_open_jobs(here.db, job.run_id):
         here.broker.send("conclude", job.run_id)
 
@@ -169,6 +182,8 @@ def conclude(run_id: int) -> None:
 @app.task(name="reap", throws=(Unreachable,))  # type: ignore[untyped-decorator]
 def reap() -> None:
     """Lost jobs come back from Postgres, due alerts are delivered, due drift checks are opened."""
+    from evalq.drift import decide as drift  # with the statistics: fleets that check no drift start faster
+
     here = connections()
     recover.reap(here.db, here.broker, lost_after_s=here.settings.fleet.lost_after_s)
     drift.advance(here.db, here.broker)

@@ -6,4 +6,4 @@ from pathlib import Path
 from evalq.engines.broker import make_app
 from evalq.settings import load_settings
 
-app = make_app(load_settings(Path.cwd(), os.environ).broker_url or "", is_lean=False)
+app = make_app(load_settings(Path.cwd(), os.environ).broker_url or "", messages="celery")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
 import celery.utils.imports
@@ -11,7 +11,6 @@ import kombu.exceptions
 import redis.exceptions
 from celery import Celery
 from kombu.entity import Exchange, Queue
-from kombu.transport import redis as redis_transport
 
 from evalq.engines.fleet import QUEUES, job_queue
 from evalq.errors import Unreachable
@@ -22,26 +21,27 @@ from evalq.store.jobs import QueuedJob
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 _CHORD_EXPIRES_S = 14 * 24 * 3600
 _CELERY_SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
-_LEAN_TRANSPORT = "evalq.engines.broker:LeanTransport"
+_TRANSPORTS = {
+    "batched": "evalq.engines.transport:BatchTransport",
+    "plain": "evalq.engines.transport:LeanTransport",
+    "celery": None,
+}
 _EXCHANGE = Exchange("evalq")  # type: ignore[no-untyped-call]
 
 # Celery imports by name with the working folder in front of the path: any file there would be run.
 celery.utils.imports.cwd_in_path = nullcontext
 
 
-def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
+def make_app(broker_url: str, *, messages: Literal["batched", "plain", "celery"] = "batched") -> Celery:
     """A Celery application with the settings that producer and workers must share."""
     url = celery_url(broker_url)
     app = Celery("evalq", broker=url, backend=url, set_as_current=False)
     app.conf.update(
-        broker_transport=_LEAN_TRANSPORT if is_lean and url.startswith("redis://") else None,
+        broker_transport=_TRANSPORTS[messages] if url.startswith("redis://") else None,
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
-        task_queues=[
-            Queue(name, _EXCHANGE, routing_key=name)  # type: ignore[no-untyped-call]
-            for name in (*QUEUES, SANDBOX_QUEUE)
-        ],
+        task_queues=[_make_queue(name) for name in (*QUEUES, SANDBOX_QUEUE)],
         task_default_queue=CONTROL_QUEUE,
         task_default_exchange=_EXCHANGE.name,
         task_default_routing_key=CONTROL_QUEUE,
@@ -61,6 +61,8 @@ def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_transport_options={
             "max_connections": 1024,
+            # Every priority is a queue of its own to look into, and nothing here has one.
+            "priority_steps": [0],
             "visibility_timeout": _VISIBILITY_TIMEOUT_S,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
@@ -69,6 +71,10 @@ def make_app(broker_url: str, *, is_lean: bool = True) -> Celery:
         timezone="UTC",
     )
     return app
+
+
+def _make_queue(name: str) -> Queue:
+    return Queue(name, _EXCHANGE, routing_key=name)  # type: ignore[no-untyped-call]
 
 
 def celery_url(broker_url: str) -> str:
@@ -119,6 +125,12 @@ class Broker:
             for name in sorted(key.decode() for key in keys):
                 found[name.removeprefix("evalq:gate:")] = _decode_fields(client.hgetall(name))
         return found
+
+    def learned_room(self, gate: str) -> int | None:
+        """How many calls in flight a gate has learned to take; None where that is not learned."""
+        with _reachable():
+            room = self._app.backend.client.hget(f"evalq:gate:{gate}", "room")
+        return int(float(room)) if room else None
 
     def waiting_at(self, gate: str) -> tuple[int, int]:
         """How many calls are in flight at a gate, and how many callers wait."""
@@ -208,25 +220,3 @@ def _reachable() -> Iterator[None]:
         raise Unreachable(
             f"the broker cannot be reached: {type(exc).__name__}; check EVALQ_BROKER_URL"
         ) from exc
-
-
-class LeanChannel(redis_transport.Channel):
-    """Keeps its client: building one costs more than the command it sends, and a message needs three."""
-
-    _kept: tuple[Any, Any] = (None, None)
-
-    @contextmanager
-    def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
-        """The client of the channel's pool, rebuilt only when a reconnect replaced the pool."""
-        if client is None:
-            pool, client = self._kept
-            if pool is not self.pool:
-                client = self._create_client()  # type: ignore[no-untyped-call]
-                self._kept = (self.pool, client)
-        yield client
-
-
-class LeanTransport(redis_transport.Transport):
-    """Celery's Redis transport with those channels."""
-
-    Channel = LeanChannel

@@ -1,5 +1,6 @@
 """Real engines for every test: Valkey and Postgres, a fresh database and an empty broker each time."""
 
+import asyncio
 import itertools
 import os
 import threading
@@ -15,15 +16,22 @@ from celery import Celery
 from patience import PATIENCE_S
 
 from evalq.bakeoff.plan import Plan, make_plan
+from evalq.calling.metered import CallControl
+from evalq.calling.rate_limit import Gatekeeper
+from evalq.calling.spool import Spool
 from evalq.definitions.evalset import EvalCase, EvalSet
 from evalq.definitions.judge import Price, SimulatedJudge
 from evalq.definitions.task import ScoringConfig, TaskConfig
+from evalq.engines.async_scripts import AsyncScripts
 from evalq.engines.broker import Broker, make_app
 from evalq.engines.embedded import Engines, attach
 from evalq.engines.fleet import QUEUES, WorkerFleet, start_fleet
 from evalq.records import Completion, Outcome, Usage, Verdict
+from evalq.settings import Settings
 from evalq.store import bakeoffs, calls, jobs
+from evalq.store.batches import Batches
 from evalq.store.database import Database, apply_schema
+from workers.connections import Connections
 
 _names = (f"test_{number}" for number in itertools.count(1))
 
@@ -71,6 +79,9 @@ def new_database(
     def make(source: str) -> tuple[str, Database]:
         name = next(_names)
         administer(f"CREATE DATABASE {name} TEMPLATE {source}")
+        if source != "template0":
+            # A setting of the template that its copies do not have.
+            administer(f"ALTER DATABASE {name} SET search_path TO evalq, public")
         made.append((name, Database(_named(engines.database_url, name), max_size=16)))
         return made[-1]
 
@@ -125,6 +136,57 @@ def app(engines: Engines, valkey: "redis.Redis") -> Iterator[Celery]:
 def broker(app: Celery) -> Broker:
     """What publishes."""
     return Broker(app)
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    """The loop of this test's coroutines, for what lives longer than one of them."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+async def no_wait(seconds: float) -> None:
+    """Sleep, without the time that takes."""
+    del seconds
+
+
+@pytest.fixture
+def batches(db: Database, runner: asyncio.Runner) -> Iterator[Batches]:
+    """The batches of a worker on this test's database."""
+    batches = Batches(db.url, lease_s=600)
+    yield batches
+    runner.run(batches.close())
+
+
+@pytest.fixture
+def control(
+    db: Database,
+    batches: Batches,
+    engines: Engines,
+    valkey: "redis.Redis",
+    runner: asyncio.Runner,
+    tmp_path: Path,
+) -> Iterator[CallControl]:
+    """What the calls of a worker share; its waits take no time."""
+    scripts = AsyncScripts(engines.broker_url)
+    gatekeeper = Gatekeeper(scripts, sleep=no_wait)
+    spool = Spool(tmp_path / "spool", db, batches)
+    yield CallControl(db, batches, gatekeeper, spool, asyncio.Semaphore(8))
+    runner.run(gatekeeper.drain())
+    runner.run(scripts.close())
+
+
+@pytest.fixture
+def here(
+    db: Database, engines: Engines, valkey: "redis.Redis", runner: asyncio.Runner, tmp_path: Path
+) -> Iterator[Connections]:
+    """The connections of a worker whose keys file is in the test's folder; its waits take no time."""
+    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    settings = Settings(broker_url=engines.broker_url, spool_dir=tmp_path / "spool")
+    here = Connections(db, settings, environ)
+    here.control.gatekeeper.sleep = no_wait
+    yield here
+    runner.run(here.close())
 
 
 @pytest.fixture

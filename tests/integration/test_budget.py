@@ -1,20 +1,17 @@
 """The cap: what is spent and set aside never exceeds it, whatever the calls come to."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 import redis
 
-from evalq.calling.metered import ConnectedJudge, Meter
-from evalq.calling.rate_limit import Gatekeeper
-from evalq.calling.spool import Spool
+from evalq.calling.metered import CallControl, ConnectedJudge, Meter
 from evalq.definitions.judge import OpenAIJudge, SimulatedJudge
-from evalq.engines.broker import Broker
 from evalq.errors import CapReached, FaultKind, ProviderFault, PutBack
 from evalq.records import CaseContext, Completion, Prompt, Purpose
 from evalq.store import bakeoffs, calls, jobs, outcomes
@@ -25,6 +22,7 @@ Reserve = Callable[..., int | None]
 
 BUDGET = "SELECT reserved_usd, spent_usd FROM bakeoffs"
 JOURNAL = "SELECT state, reserved_usd, cost_usd, fault_kind FROM call_journal ORDER BY id"
+QUESTION = Prompt("", "Why?", 16, CaseContext("t", "c"))
 
 
 def usd(amount: str) -> Decimal:
@@ -192,25 +190,23 @@ class Failing:
     def __init__(self, *faults: FaultKind, then: Completion) -> None:
         self.faults, self.then = list(faults), then
 
-    def complete(self, prompt: Prompt) -> Completion:
+    async def complete(self, prompt: Prompt) -> Completion:
         if self.faults:
             raise ProviderFault(self.faults.pop(0), "not now")
         return self.then
 
 
 def test_every_attempt_has_its_own_reservation_and_journal_row(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     sql: Sql,
     job: jobs.Job,
     judge: Callable[..., SimulatedJudge],
     answer: Completion,
 ) -> None:
     caller = ConnectedJudge(judge(), Failing("transient", "ambiguous", then=answer))
-    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-        caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
-    )
+    said = runner.run(Meter(control, job).ask(caller, QUESTION, "answer"))
     reserved = usd("0.000084")  # 4 bytes, 64 of overhead, 16 tokens of answer
     assert sql(JOURNAL) == [
         ("settled", reserved, usd("0"), "transient"),
@@ -222,17 +218,15 @@ def test_every_attempt_has_its_own_reservation_and_journal_row(
 
 
 def test_an_answer_that_states_no_usage_costs_its_reservation_and_is_counted(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     sql: Sql,
     job: jobs.Job,
     judge: Callable[..., SimulatedJudge],
 ) -> None:
     caller = ConnectedJudge(judge(), Failing(then=Completion("answered", "because")))
-    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-        caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
-    )
+    said = runner.run(Meter(control, job).ask(caller, QUESTION, "answer"))
     reserved = usd("0.000084")
     assert said.is_cost_assumed
     assert sql(JOURNAL) == [("settled", reserved, reserved, None)]
@@ -242,46 +236,45 @@ def test_an_answer_that_states_no_usage_costs_its_reservation_and_is_counted(
 
 
 def test_an_answer_that_costs_more_than_its_reservation_is_charged_as_stated_and_counted(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     job: jobs.Job,
     judge: Callable[..., SimulatedJudge],
 ) -> None:
     dear = Completion("answered", "because", stated_usd=usd("0.5"))
-    said = Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-        ConnectedJudge(judge(), Failing(then=dear)), Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
-    )
+    caller = ConnectedJudge(judge(), Failing(then=dear))
+    said = runner.run(Meter(control, job).ask(caller, QUESTION, "answer"))
     assert said.cost_usd == usd("0.5")
     [total] = outcomes.evidence(db, job.bakeoff_id).calls.values()
     assert (total.cost_usd, total.assumed, total.above) == (usd("0.5"), 0, 1)
 
 
 def test_a_worker_that_stops_does_not_wait_for_room_under_the_cap(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     valkey: "redis.Redis",
     reserve: Reserve,
     job: jobs.Job,
     judge: Callable[..., SimulatedJudge],
     answer: Completion,
 ) -> None:
-    def stop(_: float) -> None:
+    async def stop(_: float) -> None:
         raise PutBack("the worker is stopping")
 
     assert reserve("0.99995")
     asked = ConnectedJudge(judge(), Failing(then=answer))
-    meter = Meter(db, Gatekeeper(broker, sleep=stop), Spool(tmp_path, db), job)
+    control.gatekeeper.sleep = stop
     with pytest.raises(PutBack, match="stopping"):
-        meter.ask(asked, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer")
+        runner.run(Meter(control, job).ask(asked, QUESTION, "answer"))
     assert valkey.zcard(f"evalq:gate:{asked.judge.gate}:calls") == 0
 
 
 def test_an_ambiguous_call_is_repeated_once_and_no_more(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     sql: Sql,
     job: jobs.Job,
     judge: Callable[..., SimulatedJudge],
@@ -289,9 +282,7 @@ def test_an_ambiguous_call_is_repeated_once_and_no_more(
 ) -> None:
     caller = ConnectedJudge(judge(), Failing("ambiguous", "ambiguous", then=answer))
     with pytest.raises(ProviderFault, match="ambiguous"):
-        Meter(db, Gatekeeper(broker), Spool(tmp_path, db), job).ask(
-            caller, Prompt("", "Why?", 16, CaseContext("t", "c")), "answer"
-        )
+        runner.run(Meter(control, job).ask(caller, QUESTION, "answer"))
     assert [row[0] for row in sql(JOURNAL)] == ["unknown", "unknown"]
 
 

@@ -1,18 +1,15 @@
 """What becomes of each fault: its kind, how many calls are made, how the job ends; printed as a table."""
 
+import asyncio
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from evalq.calling.metered import ConnectedJudge, Meter
+from evalq.calling.metered import CallControl, ConnectedJudge, Meter
 from evalq.calling.providers import connect
-from evalq.calling.rate_limit import Gatekeeper
-from evalq.calling.spool import Spool
 from evalq.definitions.judge import AnthropicJudge, GoogleJudge, JudgeConfig, OpenAIJudge, Price
-from evalq.engines.broker import Broker
 from evalq.engines.simulator.process import Simulator, running_simulator
 from evalq.errors import ProviderFault, PutBack
 from evalq.records import CaseContext, Prompt
@@ -80,11 +77,12 @@ def judges(simulator: Simulator, fault: str) -> list[JudgeConfig]:
     ]
 
 
-def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
+async def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
     """The kind of the fault and the end of the job, as workers/jobs.py decides it."""
     prompt = Prompt("system", 'say "hello"', 64, CaseContext("t", "c"))
+    asked = ConnectedJudge(judge, connect(judge, {"KEY": "sk-test"}))
     try:
-        completion = meter.ask(ConnectedJudge(judge, connect(judge, {"KEY": "sk-test"})), prompt, "answer")
+        completion = await meter.ask(asked, prompt, "answer")
     except ProviderFault as fault:
         return fault.kind, "judge paused" if fault.kind == "fatal" else f"errored: call_{fault.kind}"
     except PutBack:
@@ -93,9 +91,9 @@ def outcome_of(meter: Meter, judge: JudgeConfig) -> tuple[str, str]:
 
 
 def test_every_fault_is_met_as_the_policy_says(
-    tmp_path: Path,
     db: Database,
-    broker: Broker,
+    control: CallControl,
+    runner: asyncio.Runner,
     valkey: "redis.Redis",
     record: Callable[..., int],
     job_ids: Callable[[int], list[int]],
@@ -104,14 +102,14 @@ def test_every_fault_is_met_as_the_policy_says(
 ) -> None:
     job = jobs.claim(db, job_ids(record(1))[0], lease_s=600)
     assert job
-    meter = Meter(db, Gatekeeper(broker, sleep=lambda seconds: None), Spool(tmp_path, db), job)
+    meter = Meter(control, job)
     met: dict[tuple[str, str], tuple[str, int, str]] = {}
     for fault in POLICY:
         for judge in judges(simulator, fault):
             simulator.reset()
             simulator.set_profiles({judge.model: {"schedule": [fault] * 9}} if fault != "ok" else {})
             valkey.flushdb()
-            kind, end = outcome_of(meter, judge)
+            kind, end = runner.run(outcome_of(meter, judge))
             met[judge.name, fault] = (kind, simulator.ledger()["requests"], end)
     with capsys.disabled():
         print("\n" + table(met))

@@ -1,22 +1,19 @@
 """A judge that cannot work is paused with the reason, after a few calls; the others go on."""
 
+import asyncio
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
 from evalq.bakeoff.progress import read_progress
-from evalq.calling.rate_limit import Gatekeeper
 from evalq.definitions.judge import OpenAIJudge, Price
-from evalq.engines.broker import Broker
-from evalq.settings import Settings
 from evalq.store import jobs
 from evalq.store.database import Database
 from workers.connections import Connections
@@ -63,14 +60,6 @@ def server() -> Iterator[Server]:
     thread.join()
 
 
-@pytest.fixture
-def here(db: Database, broker: Broker, tmp_path: Path) -> Connections:
-    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    here = Connections(db, Settings(spool_dir=tmp_path / "spool"), environ)
-    here.gatekeeper = Gatekeeper(broker, sleep=lambda _: None)
-    return here
-
-
 def judge_at(port: int) -> OpenAIJudge:
     price = Price(input=Decimal(0), output=Decimal(0))
     return OpenAIJudge(
@@ -80,7 +69,11 @@ def judge_at(port: int) -> OpenAIJudge:
 
 @pytest.fixture
 def run_jobs(
-    here: Connections, db: Database, record: Callable[..., int], job_ids: Callable[[int], list[int]]
+    here: Connections,
+    runner: asyncio.Runner,
+    db: Database,
+    record: Callable[..., int],
+    job_ids: Callable[[int], list[int]],
 ) -> Callable[[int, int], int]:
     """Records a bake-off of one judge at a port and works on so many of its jobs; returns its id."""
 
@@ -89,7 +82,7 @@ def run_jobs(
         for job_id in job_ids(bakeoff_id)[:n_jobs]:
             job = jobs.claim(db, job_id, lease_s=60)
             if job is not None:
-                work(here, job)
+                runner.run(work(here, job))
         return bakeoff_id
 
     return run
@@ -179,6 +172,7 @@ def test_no_retry_after_can_stop_a_bake_off(
 
 def test_throttled_again_and_again_a_case_is_still_answered(
     here: Connections,
+    runner: asyncio.Runner,
     db: Database,
     server: Server,
     record: Callable[..., int],
@@ -195,7 +189,7 @@ def test_throttled_again_and_again_a_case_is_still_answered(
         valkey.flushdb()  # the closure is over
         job = jobs.claim(db, job_id, lease_s=60)
         assert job
-        work(here, job)
+        runner.run(work(here, job))
     assert sql("SELECT verdict FROM outcomes") == [("failed",)]
     assert server.count == 21
 

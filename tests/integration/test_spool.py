@@ -1,5 +1,6 @@
 """The spool: answers kept on disk while the database is away, and stored when it is back, whoever does it."""
 
+import asyncio
 import json
 import logging
 import shutil
@@ -17,6 +18,7 @@ from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault, Refused, Unreachable
 from evalq.records import Completion, Outcome
 from evalq.store import calls, jobs
+from evalq.store.batches import Batches
 from evalq.store.database import Database
 
 Sql = Callable[..., list[tuple[Any, ...]]]
@@ -60,20 +62,23 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def cut_off(db: Database, folder: Path) -> Spool:
     """The spool of a worker that has lost its database."""
-    Spool(folder, db).require_room()  # as before every call
+    spool_in(folder, db).require_room()  # as before every call
     return cut_off_in(folder, db)
 
 
+def spool_in(folder: Path, db: Database) -> Spool:
+    """The spool of a worker whose database is there."""
+    return Spool(folder, db, Batches(db.url, lease_s=60))
+
+
 def cut_off_in(folder: Path, db: Database) -> Spool:
-    lost = Database(db.url)
-    spool = Spool(folder, lost)
-    lost.close()
-    return spool
+    nowhere = Batches(f"postgresql:///evalq?host={folder}/no-server", lease_s=60, patience_s=0)
+    return Spool(folder, db, nowhere)
 
 
 def keep(spool: Spool, call: Sent, settlement: calls.Settlement) -> None:
     with pytest.raises(Unreachable):
-        spool.settle(call.call_id, settlement)
+        asyncio.run(spool.settle(call.call_id, settlement))
 
 
 def files(folder: Path) -> list[str]:
@@ -85,7 +90,7 @@ def test_an_answer_is_kept_until_the_database_is_back(
 ) -> None:
     keep(cut_off, sent[0], calls.answered(answer))
     assert files(folder) == [f"{sent[0].call_id}.json"]
-    assert Spool(folder, db).replay() == 1
+    assert spool_in(folder, db).replay() == 1
     assert files(folder) == []
     assert sql(JOURNAL)[0] == ("settled", answer.cost_usd, None)
     assert sql(KEPT) == [(answer.text,)]
@@ -93,9 +98,15 @@ def test_an_answer_is_kept_until_the_database_is_back(
 
 
 def test_with_the_database_there_nothing_is_kept(
-    db: Database, sql: Sql, folder: Path, sent: list[Sent], answer: Completion
+    db: Database,
+    batches: Batches,
+    runner: asyncio.Runner,
+    sql: Sql,
+    folder: Path,
+    sent: list[Sent],
+    answer: Completion,
 ) -> None:
-    Spool(folder, db).settle(sent[0].call_id, calls.answered(answer))
+    runner.run(Spool(folder, db, batches).settle(sent[0].call_id, calls.answered(answer)))
     assert files(folder) == []
     assert sql(KEPT) == [(answer.text,)]
 
@@ -105,7 +116,7 @@ def test_failed_calls_are_kept_as_answers_are(
 ) -> None:
     keep(cut_off, sent[0], calls.failed(ProviderFault("ambiguous", "reset by peer")))
     keep(cut_off, sent[1], calls.failed(ProviderFault("rate", "slow down")))
-    assert Spool(folder, db).replay() == 2
+    assert spool_in(folder, db).replay() == 2
     assert sql(JOURNAL)[:2] == [("unknown", WORST, "ambiguous"), ("settled", 0, "rate")]
     assert sql(BUDGET) == [(WORST, 2 * WORST)]
     assert sql(KEPT) == []
@@ -116,7 +127,7 @@ def test_what_is_stored_twice_counts_once(
 ) -> None:
     for _ in range(2):  # killed between storing and removing the file, say
         keep(cut_off, sent[0], calls.answered(answer))
-        Spool(folder, db).replay()
+        spool_in(folder, db).replay()
     assert sql(BUDGET) == [(answer.cost_usd, 3 * WORST)]
     assert sql(KEPT) == [(answer.text,)]
 
@@ -132,7 +143,7 @@ def test_workers_may_store_the_same_answers_at_once(
 ) -> None:
     for call in sent:
         keep(cut_off, call, calls.answered(answer))
-    stored = at_once(Spool(folder, db).replay, 6)
+    stored = at_once(spool_in(folder, db).replay, 6)
     assert len(stored) == 6
     assert sum(stored) >= len(sent)
     assert files(folder) == []
@@ -148,7 +159,7 @@ def test_a_late_answer_is_stored_and_its_price_corrected(
     jobs.return_expired(db)
     assert sql(JOURNAL)[0] == ("unknown", WORST, "lost")
     assert sql(BUDGET) == [(4 * WORST, 0)]
-    Spool(folder, db).replay()
+    spool_in(folder, db).replay()
     assert sql(JOURNAL)[0] == ("settled", answer.cost_usd, None)
     assert sql(BUDGET) == [(3 * WORST + answer.cost_usd, 0)]
     again = jobs.claim(db, sent[0].job.id, lease_s=60)
@@ -166,7 +177,7 @@ def test_a_late_answer_to_a_job_that_has_ended_changes_its_price_only(
     again = jobs.claim(db, sent[0].job.id, lease_s=60)
     assert again
     assert jobs.finish(db, again, Outcome("errored", "call_permanent", "given up"), [])
-    Spool(folder, db).replay()
+    spool_in(folder, db).replay()
     assert sql(BUDGET) == [(3 * WORST + answer.cost_usd, 0)]
     assert sql(KEPT) == []
     assert sql("SELECT verdict FROM outcomes") == [("errored",)]
@@ -178,7 +189,7 @@ def test_a_late_word_that_a_lost_call_may_have_been_billed_adds_nothing(
     keep(cut_off, sent[0], calls.failed(ProviderFault("ambiguous", "reset by peer")))
     sql(EXPIRE)
     jobs.return_expired(db)
-    Spool(folder, db).replay()
+    spool_in(folder, db).replay()
     assert sql(JOURNAL)[0] == ("unknown", WORST, "lost")
     assert sql(BUDGET) == [(4 * WORST, 0)]
 
@@ -188,7 +199,7 @@ def test_an_answer_that_came_home_while_the_lease_ran_out_makes_no_suspect(
 ) -> None:
     keep(cut_off, sent[0], calls.answered(answer))
     sql(EXPIRE)
-    Spool(folder, db).replay()
+    spool_in(folder, db).replay()
     jobs.return_expired(db)
     assert sql("SELECT max(losses) FROM jobs") == [(0,)]
 
@@ -210,8 +221,8 @@ def test_files_that_cannot_be_stored_are_set_aside_and_drafts_left_alone(
     old.write_text(json.dumps({"state": "settled"}))
     foreign.rename(spool / "notes.json")
     good.with_suffix(".123.draft").write_text("{")
-    assert Spool(folder, db).replay() == 1
-    assert Spool(folder, db).replay() == 0
+    assert spool_in(folder, db).replay() == 1
+    assert spool_in(folder, db).replay() == 0
     assert files(folder) == sorted(
         [
             f"{torn.stem}.unreadable",
@@ -239,8 +250,8 @@ def test_each_database_has_a_folder_of_its_own(
     _, other = new_database(template)
     with other.transaction() as tx:
         tx.script("UPDATE installation SET uid = gen_random_uuid()")
-    assert Spool(folder, other).replay() == 0
-    assert Spool(folder, db).replay() == 1
+    assert spool_in(folder, other).replay() == 0
+    assert spool_in(folder, db).replay() == 1
     assert {path.name for path in folder.iterdir()} == {calls.installation(db)}
 
 
@@ -266,7 +277,7 @@ def test_a_disk_that_becomes_read_only_stops_the_paying_but_not_the_storing(
     (folder / calls.installation(db)).mkdir(parents=True)
     keep(cut_off_in(folder, db), sent[0], calls.answered(answer))
     subprocess.run(["mount", "-o", "remount,ro,size=64m", str(small_disk)], check=True)
-    spool = Spool(folder, db)
+    spool = spool_in(folder, db)
     with pytest.raises(Refused, match=r"it is read-only; free some space or set EVALQ_SPOOL_DIR"):
         spool.require_room()
     for _ in range(2):
@@ -276,12 +287,13 @@ def test_a_disk_that_becomes_read_only_stops_the_paying_but_not_the_storing(
 
 def test_without_room_nothing_may_be_paid_for(db: Database, small_disk: Path) -> None:
     with pytest.raises(Refused, match=r"no room to keep answers: .* has 1 MB free, 16 are needed"):
-        Spool(small_disk, db).require_room()
+        spool_in(small_disk, db).require_room()
 
 
 def test_without_a_folder_nothing_may_be_paid_for_until_it_can_be_made(db: Database, folder: Path) -> None:
     folder.write_text("in the way")
-    spool = Spool(folder, db)
+    spool = spool_in(folder, db)
+    assert not spool.holds_answers()
     assert spool.replay() == 0
     with pytest.raises(Refused, match=r"answers cannot be kept in .*: Not a directory"):
         spool.require_room()

@@ -1,5 +1,6 @@
 """What a worker does with a job when the case, the keys file or the schema is not as it expects."""
 
+import asyncio
 import json
 import signal
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 
+from evalq.definitions.task import TaskConfig
 from evalq.engines.processes import wait_until
 from evalq.errors import Refused, Unreachable
 from evalq.records import Completion
@@ -35,13 +37,6 @@ def job(db: Database, record: Callable[..., int], job_ids: Callable[[int], list[
 
 
 @pytest.fixture
-def here(db: Database, tmp_path: Path) -> Connections:
-    """The connections of a worker whose keys file is in the test's folder."""
-    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    return Connections(db, Settings(spool_dir=tmp_path / "spool"), environ)
-
-
-@pytest.fixture
 def terminations() -> Iterator[list[int]]:
     """The SIGTERMs this process sends itself, instead of ending by them."""
     arrived: list[int] = []
@@ -51,9 +46,9 @@ def terminations() -> Iterator[list[int]]:
 
 
 def test_a_case_the_worker_cannot_read_ends_errored(
-    here: Connections, job: jobs.Job, sql: Sql, caplog: pytest.LogCaptureFixture
+    here: Connections, runner: asyncio.Runner, job: jobs.Job, sql: Sql, caplog: pytest.LogCaptureFixture
 ) -> None:
-    work(here, replace(job, case_body=FROM_THE_FUTURE))
+    runner.run(work(here, replace(job, case_body=FROM_THE_FUTURE)))
     [(verdict, kind, message)] = sql("SELECT verdict, error_kind, message FROM outcomes")
     assert (verdict, kind) == ("errored", "internal")
     assert "cannot read the case" in message
@@ -62,13 +57,13 @@ def test_a_case_the_worker_cannot_read_ends_errored(
 
 
 def test_a_malformed_keys_file_pauses_the_bakeoff(
-    here: Connections, job: jobs.Job, sql: Sql, tmp_path: Path
+    here: Connections, runner: asyncio.Runner, job: jobs.Job, sql: Sql, tmp_path: Path
 ) -> None:
     (tmp_path / "evalq").mkdir()
     keys = tmp_path / "evalq" / ".env"
     keys.touch(mode=0o600)
     keys.write_text("this is not a key\n")
-    work(here, job)
+    runner.run(work(here, job))
     assert sql("SELECT state FROM bakeoffs") == [("paused",)]
     assert sql("SELECT state FROM jobs") == [("ready",)]
     assert sql("SELECT count(*) FROM outcomes") == [(0,)]
@@ -76,11 +71,11 @@ def test_a_malformed_keys_file_pauses_the_bakeoff(
 
 @pytest.mark.parametrize("kind", ["judge", "task"])
 def test_a_definition_changed_in_the_database_pauses_the_bakeoff(
-    here: Connections, job: jobs.Job, sql: Sql, tmp_path: Path, kind: str
+    here: Connections, runner: asyncio.Runner, job: jobs.Job, sql: Sql, tmp_path: Path, kind: str
 ) -> None:
     command = {"name": "sim", "provider": "command", "command": ["touch", str(tmp_path / "ran")]}
     sql("UPDATE definitions SET body = %s WHERE kind = %s", json.dumps(command), kind)
-    work(here, job)
+    runner.run(work(here, job))
     [(state, reason)] = sql("SELECT state, stop_reason FROM bakeoffs")
     assert state == "paused"
     assert f"the stored {kind}" in reason
@@ -109,7 +104,9 @@ def test_a_refused_schema_leaves_no_connection_open(
     assert wait_until(lambda: sql(opened) == before, timeout_s=PATIENCE_S)
 
 
-def test_wanted_silence_leaves_its_code_to_the_sandbox(here: Connections, job: jobs.Job) -> None:
-    run = CaseRun(here, replace(job, case_body=SILENT))
+def test_wanted_silence_leaves_its_code_to_the_sandbox(
+    here: Connections, job: jobs.Job, task: TaskConfig
+) -> None:
+    run = CaseRun(here, replace(job, case_body=SILENT), task)
     assert run.leaves_code(Completion("empty", ""))
     assert not run.leaves_code(Completion("refused", ""))

@@ -1,6 +1,10 @@
-"""Silence that the case expects is an answer to every grader, also to the one that runs code."""
+"""Silence that the case expects is an answer to every grader; work that takes long leaves the loop free."""
+
+import asyncio
+import threading
 
 import pytest
+from patience import PATIENCE_S
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.task import TaskConfig
@@ -20,6 +24,20 @@ def test_wanted_silence_does_not_skip_a_required_code_grader(expected: str, leav
     job = Job.__new__(Job)
     vars(job).update(stage="call", case=case, judge="j")
     run = CaseRun.__new__(CaseRun)
-    vars(run).update(_job=job, task=TASK)
+    vars(run).update(_job=job, _task=TASK)
     silent = Completion("empty", "")
     assert run.leaves_code(silent) is run.to_grade(silent).is_gradable is leaves
+
+
+def test_work_apart_leaves_the_loop_to_others() -> None:
+    let_go = threading.Event()
+
+    async def let_it_go() -> None:
+        let_go.set()
+
+    async def wait_apart() -> bool:
+        run = CaseRun.__new__(CaseRun)
+        found, _ = await asyncio.gather(run.apart(lambda: let_go.wait(PATIENCE_S)), let_it_go())
+        return found
+
+    assert asyncio.run(wait_apart())

@@ -1,6 +1,8 @@
-"""The heartbeat keeps beating whatever the database says."""
+"""The heartbeat keeps beating whatever the database says, and notices a loop that is stuck."""
 
-from collections.abc import Callable
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,8 +23,7 @@ class FakeDatabase:
         self.names: list[str] = []
 
     def row(self, name: str) -> dict[str, Any]:
-        assert name == "schema_version"
-        return {"version": known_version()}
+        return {"has_schema": {"found": True}, "schema_version": {"version": known_version()}}[name]
 
     def run(self, name: str, /, **params: object) -> int:
         self.names.append(name)
@@ -55,3 +56,41 @@ def test_a_job_to_be_released_later_is_released_once() -> None:
     heartbeat.beat()
     heartbeat.beat()
     assert db.names == ["extend_leases", "release_held"]
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def terminations() -> Iterator[list[int]]:
+    """The SIGTERMs this process sends itself, instead of ending by them."""
+    arrived: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda signum, _: arrived.append(signum))
+    yield arrived
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_loop_that_goes_round_between_beats_is_left_alone(
+    loop: asyncio.AbstractEventLoop, terminations: list[int]
+) -> None:
+    heartbeat = beating(FakeDatabase(lambda name: None))
+    heartbeat.watch(loop)
+    for _ in range(3):
+        heartbeat.beat()
+        loop.run_until_complete(asyncio.sleep(0))
+    assert terminations == []
+
+
+def test_a_loop_that_is_stuck_from_one_beat_to_the_next_ends_the_worker(
+    loop: asyncio.AbstractEventLoop, terminations: list[int]
+) -> None:
+    heartbeat = beating(FakeDatabase(lambda name: None))
+    heartbeat.watch(loop)
+    heartbeat.beat()
+    assert terminations == []
+    heartbeat.beat()
+    assert terminations == [signal.SIGTERM]
