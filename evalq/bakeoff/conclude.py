@@ -1,4 +1,7 @@
-"""Writes a run's row when its last job has ended or it stops; concludes the bake-off with its last run."""
+"""Writes a run's row when its last job has ended or it stops; concludes the bake-off with its last run.
+
+The statistics are imported where they are computed: a command that shows a stored result starts without them.
+"""
 
 import contextlib
 import dataclasses
@@ -13,7 +16,6 @@ from evalq.results import BakeOffResult, CiMethod
 from evalq.store import bakeoffs, jobs, outcomes
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.outcomes import evidence
-from evalq.summary.summarise import summarise, summarise_run
 
 
 def conclude(db: Database, run_id: int) -> bool:
@@ -89,6 +91,8 @@ def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> Bake
             stored = BakeOffResult.from_dict(json.loads(bakeoff.result))
             # A call that was written off may be settled late, at its true price.
             return dataclasses.replace(stored, spent_usd=bakeoff.spent_usd)
+    from evalq.summary.summarise import summarise
+
     result = summarise(bakeoff, bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id), ci=ci)
     return holdout.annotate(db, bakeoff, result)
 
@@ -117,6 +121,8 @@ def _end_state(bakeoff: BakeOffRow, run: RunRow) -> str | None:
 
 
 def _write_run(tx: Connection, bakeoff: BakeOffRow, run: RunRow, state: str) -> None:
+    from evalq.summary.summarise import summarise_run
+
     facts = evidence(tx, bakeoff.id, run_id=run.id)
     result = summarise_run(bakeoff, run, facts.outcomes, facts)
     if state != "concluded":
@@ -125,6 +131,8 @@ def _write_run(tx: Connection, bakeoff: BakeOffRow, run: RunRow, state: str) -> 
 
 
 def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
+    from evalq.summary.summarise import summarise
+
     bakeoff = dataclasses.replace(bakeoffs.get(tx, bakeoff_id), state="concluded")
     result = summarise(bakeoff, bakeoffs.runs(tx, bakeoff_id), evidence(tx, bakeoff_id))
     ids = {run.judge: run.run_id for run in result.runs}

@@ -13,10 +13,12 @@ from evalq.bakeoff.progress import read_progress
 from evalq.engines.session import Session
 from evalq.errors import Unreachable
 from evalq.results import BakeOffResult, BakeOffState, Progress
+from evalq.store import bakeoffs
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
 
-_POLL_S = 0.25
+_POLL_S = 0.05
+_SHOW_EVERY_S = 0.25
 _REAP_EVERY_S = 2.0
 _AWAY_S = 60.0
 """How long a server may be away before the follower gives up."""
@@ -86,25 +88,46 @@ def follow(
     A database or broker that is away for up to a minute is waited for.
     """
     state: BakeOffState = "running"
-    last_seen = next_reap = time.monotonic()
+    last_seen = time.monotonic()
+    rounds = _Rounds(session, bakeoff_id, show)
     while state not in ENDED and not is_interrupted():
-        asked = time.monotonic()
         try:
-            progress = read_progress(session.db, bakeoff_id)
-            show(progress)
-            state = progress.state
-            if state not in ENDED and asked >= next_reap:
-                recover.reap(session.db, session.broker, lost_after_s=session.settings.fleet.lost_after_s)
-                next_reap = time.monotonic() + _REAP_EVERY_S
+            state = rounds.look()
             last_seen = time.monotonic()
         except Unreachable:
             if time.monotonic() - last_seen > _AWAY_S:
                 raise
         if state not in ENDED:
-            # Reading the progress of a large bake-off takes at most a fifth of the database's time.
-            took_s = min(time.monotonic() - asked, 1.0)
-            time.sleep(max(_POLL_S, 4 * took_s))
+            time.sleep(_POLL_S)
     return state
+
+
+class _Rounds:
+    """The rounds of a follower: the state each time, the progress and the recovery when they are due."""
+
+    def __init__(self, session: Session, bakeoff_id: int, show: Callable[[Progress], None]) -> None:
+        self._session = session
+        self._bakeoff_id = bakeoff_id
+        self._show = show
+        self._next_show = self._next_reap = time.monotonic()
+
+    def look(self) -> BakeOffState:
+        """Do what is due; return the bake-off's state, the last one shown when it has ended."""
+        state = bakeoffs.get(self._session.db, self._bakeoff_id).state
+        now = time.monotonic()
+        if state in ENDED or now >= self._next_show:
+            progress = read_progress(self._session.db, self._bakeoff_id)
+            self._show(progress)
+            state = progress.state
+            # Reading the progress of a large bake-off takes at most a twentieth of the database's time.
+            took_s = min(time.monotonic() - now, 0.25)
+            self._next_show = time.monotonic() + max(_SHOW_EVERY_S, 20 * took_s)
+        if state not in ENDED and now >= self._next_reap:
+            lost_after_s = self._session.settings.fleet.lost_after_s
+            recover.reap(self._session.db, self._session.broker, lost_after_s=lost_after_s)
+            self._session.keep_fleet()
+            self._next_reap = time.monotonic() + _REAP_EVERY_S
+        return state
 
 
 def exit_code(result: BakeOffResult) -> int:

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from evalq.engines.processes import (
     stale_leases,
     wait_until,
 )
+from evalq.engines.zygote import Process, StartWorker, spawn_worker
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 
 _KEPT_LOGS = 40
@@ -46,7 +46,7 @@ def worker_argv(index: int, slots: int, queues: Sequence[str]) -> list[str]:
     """The command line of one Celery worker; its node name is unique, since fleets share brokers."""
     node = f"evalq-{os.getpid()}-{index}@{socket.gethostname()}"
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
-    pool = ["--pool", "threads", "--concurrency", str(slots), "-Q", ",".join(queues), "--hostname", node]
+    pool = ["--concurrency", str(slots), "-Q", ",".join(queues), "--hostname", node]
     return process_argv("worker", *pool, *quiet)
 
 
@@ -57,22 +57,14 @@ def process_argv(kind: Literal["worker", "beat", "flower"], *options: str) -> li
     return [sys.executable, "-P", script, "workers.process", application, kind, *options]
 
 
-def python_path(env: Mapping[str, str]) -> str:
-    """The path with the folder this evalq was imported from, in case it is not installed.
-
-    Empty entries are left out: Python reads them as the working folder.
-    """
-    given = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    return os.pathsep.join([*given, str(Path(__file__).resolve().parents[2])])
-
-
 @dataclass
 class _Worker:
     """One worker: how it was started, and how often it died soon after its start."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
-    process: subprocess.Popen[bytes]
+    start: StartWorker
+    process: Process
     born: float
     early_deaths: int = 0
 
@@ -97,10 +89,11 @@ class WorkerFleet:
         """The workers that run."""
         return tuple(one.process.pid for one in self._workers.values() if one.process.poll() is None)
 
-    def add(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Start one worker in a session of its own, out of reach of the terminal's Ctrl-C."""
+    def add(self, argv: Sequence[str], env: Mapping[str, str], *, start: StartWorker = spawn_worker) -> None:
+        """Start one worker, this time and whenever it must be restarted by `start`."""
         path = self._log_dir / f"worker-{os.getpid()}-{len(self._workers) + 1}.log"
-        self._workers[path] = _Worker(argv, env, self._start(path, argv, env), time.monotonic())
+        process = self._start(path, argv, env, start)
+        self._workers[path] = _Worker(argv, env, start, process, time.monotonic())
         self._note_pids()
 
     def revive(self) -> None:
@@ -109,21 +102,14 @@ class WorkerFleet:
         for path, worker in dead:
             lived_s = time.monotonic() - worker.born
             worker.early_deaths = worker.early_deaths + 1 if lived_s < 2 * _EARLY_S else 0
-            worker.process, worker.born = self._start(path, worker.argv, worker.env), time.monotonic()
+            worker.process = self._start(path, worker.argv, worker.env, worker.start)
+            worker.born = time.monotonic()
         if dead:
             self._note_pids()
 
-    def _start(self, path: Path, argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _start(self, path: Path, argv: Sequence[str], env: Mapping[str, str], start: StartWorker) -> Process:
         with path.open("ab") as log:
-            return subprocess.Popen(
-                argv,
-                env={**env, "EVALQ_PARENT_PIPE_FD": str(self._child_end)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(self._child_end,),
-                start_new_session=True,
-            )
+            return start(argv, env, log.fileno(), self._child_end)
 
     def _note_pids(self) -> None:
         """Write the running workers into the lease, for the command that finds it stale."""
@@ -161,6 +147,14 @@ class WorkerFleet:
         self.stop()
 
 
+def open_fleet(log_dir: Path) -> WorkerFleet:
+    """A fleet without workers yet; what dead fleets left behind is removed."""
+    log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    reap_stale_fleets(log_dir)
+    _drop_old_logs(log_dir)
+    return WorkerFleet(log_dir)
+
+
 def start_fleet(
     processes: int,
     slots: int,
@@ -171,10 +165,7 @@ def start_fleet(
     argv: WorkerArgv = worker_argv,
 ) -> WorkerFleet:
     """Start `processes` workers of `slots` slots each; `env` is their whole environment, URLs included."""
-    log_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    reap_stale_fleets(log_dir)
-    _drop_old_logs(log_dir)
-    fleet = WorkerFleet(log_dir)
+    fleet = open_fleet(log_dir)
     try:
         for index in range(1, processes + 1):
             fleet.add(argv(index, slots, queues), env)

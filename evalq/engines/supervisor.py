@@ -5,20 +5,28 @@ nothing behind: the kernel releases its lease, and the supervisor stops everythi
 """
 
 import contextlib
+import gc
+import json
 import os
-import subprocess
+import select
+import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
+from evalq.engines import head_start
 from evalq.engines.data_folder import DataFolder
 from evalq.engines.embedded import Engines, attach
-from evalq.engines.fleet import QUEUES, WorkerFleet, python_path, start_fleet, worker_argv
+from evalq.engines.fleet import QUEUES, WorkerFleet, open_fleet, worker_argv
+from evalq.engines.postgres import make_template
 from evalq.engines.processes import is_locked, take_lock, wait_until
+from evalq.engines.zygote import fork_worker
 from evalq.errors import Unreachable
 from evalq.keys import without_keys
 from evalq.records import SANDBOX_QUEUE
@@ -26,7 +34,8 @@ from evalq.records import SANDBOX_QUEUE
 if TYPE_CHECKING:
     from evalq.engines.broker import Broker
 
-_POLL_S = 0.2
+_LOG = "supervisor.log"
+_POLL_S = 0.05
 _REAP_EVERY_S = 5.0
 # A call in flight is paid for: it gets this long to be answered before its worker is killed.
 _DRAIN_S = 120.0
@@ -36,28 +45,24 @@ SANDBOX_SLOTS = 4
 """Programs at once: each takes a core while it runs."""
 
 
-def ensure_supervisor(data_dir: Path, *, processes: int, slots: int, env: Mapping[str, str]) -> None:
-    """Start a supervisor unless one runs; the caller must hold a lease on the engines."""
+def ensure_supervisor(
+    data_dir: Path,
+    *,
+    processes: int,
+    slots: int,
+    providers: Collection[str] = (),
+    env: Mapping[str, str],
+) -> None:
+    """Start a supervisor unless one runs; the caller must hold a lease on the engines.
+
+    Its workers have the SDKs of `providers` imported from the start.
+    """
     folder = DataFolder.of(data_dir)
     if is_locked(folder.supervisor_lock):
+        head_start.dismiss()
         return
-    with (folder.logs / "supervisor.log").open("ab") as log:
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "evalq.engines.supervisor",
-                str(folder.path),
-                str(processes),
-                str(slots),
-            ],
-            env={**env, "PYTHONPATH": python_path(env)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    order = _Order(str(folder.path), processes, slots, sorted(providers))
+    head_start.give_order(asdict(order), environ=env, log=folder.logs / _LOG)
 
 
 def wait_for_fleet(data_dir: Path, *, timeout_s: float = 60) -> None:
@@ -92,27 +97,74 @@ def stop_supervisor(data_dir: Path) -> bool:
     return True
 
 
-def main(argv: Sequence[str]) -> None:
-    """Be the supervisor of a data folder, unless it has one; `argv`: folder, processes, slots per process."""
-    folder = DataFolder.of(Path(argv[0]))
-    processes, slots = int(argv[1]), int(argv[2])
+@dataclass(frozen=True)
+class _Order:
+    """What a command asks of a supervisor."""
+
+    folder: str
+    processes: int
+    slots: int
+    providers: Sequence[str]
+
+
+def main() -> None:
+    """Be the supervisor that a command orders, unless its data folder has one."""
+    gc.disable()  # nothing that is imported can be freed
+    order = _await_order()
+    if order is None:
+        return
+    folder = DataFolder.of(Path(order.folder))
+    _log_to(folder.logs / _LOG)
     descriptor = take_lock(folder.supervisor_lock, wait_s=0)
     if descriptor is None:
         return
+    signal.signal(signal.SIGTERM, _leave)
+    import_module("workers.preload").import_adapters(order.providers)
     with attach(folder.path) as engines:
-        env = {
-            **os.environ,
-            "EVALQ_DATABASE_URL": engines.database_url,
-            "EVALQ_BROKER_URL": engines.broker_url,
-        }
-        fleet = start_fleet(processes, slots, queues=QUEUES, env=env, log_dir=engines.log_dir)
-        sandbox = _SandboxWorker(folder, fleet, index=processes + 1, env=without_keys(env))
-        try:
-            os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
-            _supervise(folder, descriptor, engines, fleet, sandbox)
-        finally:
-            fleet.stop(grace_s=_DRAIN_S)
-            folder.sandbox_request.unlink(missing_ok=True)
+        _run_fleet(folder, descriptor, engines, order)
+    make_template()  # now that no command waits for it
+
+
+def _await_order() -> _Order | None:
+    """Import what workers need until the command has made up its mind; None if it ended without an order."""
+    for _ in import_module("workers.preload").import_step_by_step():
+        if select.select([sys.stdin], [], [], 0)[0]:
+            break
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return None
+    for _ in import_module("workers.preload").import_step_by_step():
+        pass
+    return _Order(**json.loads(line))
+
+
+def _log_to(path: Path) -> None:
+    with path.open("ab") as log:
+        for standard in (1, 2):
+            os.dup2(log.fileno(), standard)
+
+
+def _leave(_signum: int, _frame: FrameType | None) -> None:
+    """On SIGTERM, end as when the last command has left: calls in flight come home first."""
+    sys.exit(143)
+
+
+def _run_fleet(folder: DataFolder, descriptor: int, engines: Engines, order: _Order) -> None:
+    """Start the workers, stay while they are needed, and let them finish."""
+    urls = {"EVALQ_DATABASE_URL": engines.database_url, "EVALQ_BROKER_URL": engines.broker_url}
+    env = {**os.environ, **urls}
+    # What is in memory now stays for good: collections, here and in the workers, need not visit it.
+    gc.freeze()
+    fleet = open_fleet(engines.log_dir)
+    sandbox = _SandboxWorker(folder, fleet, index=order.processes + 1, env=without_keys(env))
+    try:
+        for index in range(1, order.processes + 1):
+            fleet.add(worker_argv(index, order.slots, QUEUES), env, start=fork_worker)
+        os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
+        _supervise(folder, descriptor, engines, fleet, sandbox)
+    finally:
+        fleet.stop(grace_s=_DRAIN_S)
+        folder.sandbox_request.unlink(missing_ok=True)
 
 
 @dataclass
@@ -128,6 +180,7 @@ class _SandboxWorker:
     def start_if_requested(self) -> None:
         """Start it once; the fleet restarts it when it dies."""
         if not self.is_started and self.folder.sandbox_request.exists():
+            # Not forked: a copy of this process would have the keys in its memory.
             self.fleet.add(worker_argv(self.index, SANDBOX_SLOTS, [SANDBOX_QUEUE]), self.env)
             self.is_started = True
 
@@ -183,4 +236,4 @@ def _is_needed(folder: DataFolder) -> bool:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

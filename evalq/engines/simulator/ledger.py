@@ -54,7 +54,7 @@ class Tally:
 
     def document(self) -> dict[str, int]:
         """The sums for JSON."""
-        names = ("requests", "billed", "input_tokens", "output_tokens", "peak_in_flight")
+        names = ("requests", "billed", "input_tokens", "output_tokens", "in_flight", "peak_in_flight")
         return {name: getattr(self, name) for name in names}
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalq.engines.fleet import process_argv, python_path
+from evalq.engines.fleet import process_argv
+from evalq.engines.head_start import python_path
 
 SHADOWS = ("msgpack", "celery", "workers", "yaml", "cassandra", "django", "sitecustomize", "flower")
 

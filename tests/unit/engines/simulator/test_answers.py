@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import grade_now
 
 from evalq.definitions.evalset import EvalCase
 from evalq.definitions.prompt import answer_prompt
@@ -15,7 +16,6 @@ from evalq.engines.simulator.answers import KnownCases, echo, load_known, load_s
 from evalq.engines.simulator.exchange import ModelReply, ModelRequest, text_of
 from evalq.engines.simulator.profile import KnownSet, Profile
 from evalq.errors import UngradableAnswer
-from evalq.grading.grade import grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import finding_json, parse_list, read_verdict, verdict_prompt
 from evalq.records import Completion, Prompt
@@ -208,16 +208,16 @@ def test_every_model_grader_is_recognised_and_answered_in_its_form(structured: b
     some = KnownCases([(task, cases)])
 
     class Wire:
-        def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
+        async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
             one = ModelRequest("m", "", prompt.user, prompt.user, is_structured=structured)
             return read(reply(one, known=some, answer="cases").text)
 
-        def answer_of(self, judge: str) -> str:
+        async def answer_of(self, judge: str) -> str:
             raise AssertionError(judge)
 
     for i, case in enumerate(cases):
         for text, passed in ((f"it is a{i}", True), ("it is b", False)):
-            grades = grade_answer(AnswerToGrade(task, case, Completion("answered", text)), Wire())
+            grades = grade_now(AnswerToGrade(task, case, Completion("answered", text)), Wire())
             assert [grade.passed for grade in grades] == [passed] * len(GRADERS)
 
 

@@ -27,9 +27,11 @@ def test_the_peak_is_the_most_that_were_open_at_once() -> None:
     first, second = ledger.open(entry(1)), ledger.open(entry(2, model="n"))
     first.close()
     third = ledger.open(entry(3))
+    assert ledger.document()["in_flight"] == 2
     second.close()
     third.close()
     document = ledger.document()
+    assert document["in_flight"] == 0
     assert document["peak_in_flight"] == 2
     assert [document["by_model"][name]["peak_in_flight"] for name in "mn"] == [1, 1]
 
