@@ -12,26 +12,9 @@ from evalq.definitions.evalset import EvalCase
 from evalq.definitions.judge import HttpJudge, JudgeConfig, ModelJudge, SimulatedJudge
 from evalq.definitions.loaded import Format, LoadedTask, TriggerMode
 from evalq.errors import InputError, Problem
-from evalq.formats import tables
-from evalq.formats.agentv import load as agentv
-from evalq.formats.eva import doctor as eva_doctor
-from evalq.formats.eva import load as eva
-from evalq.formats.promptfoo import load as promptfoo
-from evalq.formats.skills import evals_json
-from evalq.formats.suite import load as suite
 from evalq.settings import Settings
 
-__all__ = ["FORMATS", "Format", "LoadedTask", "TriggerMode", "recognise"]
-
-FORMATS: tuple[Format, ...] = (
-    Format("eva", eva.recognises, eva.load, eva_doctor.find_problems),
-    Format("EVAL.yaml", agentv.recognises, agentv.load),
-    Format("suite", suite.recognises, suite.load, suite.problems),
-    Format("evals.json", evals_json.recognises, evals_json.load),
-    Format("promptfoo", promptfoo.recognises, promptfoo.load),
-    Format("rows", tables.recognises, tables.load, is_guess=True),
-)
-"""All formats, in the order they are tried."""
+__all__ = ["Format", "LoadedTask", "TriggerMode", "recognise"]
 
 
 def recognise(path: Path) -> Format | None:
@@ -40,6 +23,9 @@ def recognise(path: Path) -> Format | None:
         path.stat()
     except (OSError, ValueError):  # missing, or not a valid path
         return None
+    # The importers take longer to load than a bake-off in evalq's own format takes to plan.
+    from evalq.formats.known_formats import FORMATS
+
     for importer in FORMATS:
         if importer.recognises(path):
             return importer

@@ -19,7 +19,7 @@ judges:
 """
 EVERY_TABLE = (
     "SELECT table_name FROM information_schema.tables "
-    "WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+    "WHERE table_schema = 'evalq' AND table_type = 'BASE TABLE'"
 )
 
 

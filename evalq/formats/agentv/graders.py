@@ -19,12 +19,14 @@ from evalq.formats.agentv.checks import (
 from evalq.formats.agentv.eval_yaml import Assertion
 from evalq.formats.build import as_name, plain_rubric
 from evalq.formats.document import as_list, text_of
+from evalq.formats.own_scale import OwnScale, find_own_scale
 from evalq.formats.paths import Place
 
 MAX_CRITERIA = 30
 """Of one grader; longer lists are spread over several."""
 
 MAX_SCORE = 10
+_USUAL_SCALE = OwnScale(0, MAX_SCORE)
 """Of the scores that models give; agentv's are a share of one, to one decimal place."""
 
 _NO_COUNTERPART = {
@@ -160,7 +162,18 @@ def _build_llm_grader(assertion: Assertion, context: AssertionContext) -> list[G
     rubric = rubric or _as_rubric(context.criteria)
     if not rubric:
         raise ValueError("it has neither a prompt nor criteria; write one of them")
-    return [_build_score(rubric, passing_score(assertion), fields.get("temperature"))]
+    scale = _own_scale(rubric, assertion, context)
+    return [_build_score(rubric, passing_score(assertion), fields.get("temperature"), scale)]
+
+
+def _own_scale(rubric: str, assertion: Assertion, context: AssertionContext) -> OwnScale:
+    """The scale of the prompt; a listed loss, and the usual one, if it is ambiguous."""
+    try:
+        return find_own_scale(rubric) or _USUAL_SCALE
+    except ValueError as exc:
+        message, _, remedy = str(exc).partition("; ")
+        context.warn(assertion, f"{message}: it is asked for {_USUAL_SCALE}", remedy)
+        return _USUAL_SCALE
 
 
 def _warn_of_unused(assertion: Assertion, context: AssertionContext) -> None:
@@ -172,14 +185,16 @@ def _warn_of_unused(assertion: Assertion, context: AssertionContext) -> None:
         context.warn(assertion, "is asked once, without tools: max_steps and config are left out")
 
 
-def _build_score(rubric: str, threshold: float, temperature: Any = None) -> GraderFields:
+def _build_score(
+    rubric: str, threshold: float, temperature: Any = None, scale: OwnScale = _USUAL_SCALE
+) -> GraderFields:
     """Build a grader that asks for a score; a temperature of None is left out."""
     return GraderFields(
         {
             "type": "rubric",
             "rubric": rubric,
-            "range": [0, MAX_SCORE],
-            "pass_threshold": MAX_SCORE * threshold,
+            "range": [scale.low, scale.high],
+            "pass_threshold": scale.score_at(threshold),
             "temperature": temperature,
         }
     )

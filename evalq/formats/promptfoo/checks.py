@@ -13,6 +13,7 @@ from evalq.errors import InputError
 from evalq.formats.build import as_name, build_grader, plain_rubric
 from evalq.formats.document import Node, text_of
 from evalq.formats.javascript_regex import to_python
+from evalq.formats.own_scale import OwnScale, find_own_scale
 from evalq.formats.paths import Attachments, Place
 from evalq.formats.promptfoo.read import SCHEME, fill_all
 
@@ -20,7 +21,8 @@ MAX_EDITS = 5
 """Edits that promptfoo allows between two texts by default."""
 
 _G_EVAL_PASSES_AT = 0.7
-_MAX_SCORE = 10
+_USUAL_SCALE = OwnScale(0, 10)
+_BINARY = OwnScale(0, 1)
 
 
 @dataclass(frozen=True)
@@ -195,21 +197,27 @@ def _build_limit(kind: str, parameter: str) -> BuildFields:
 
 def _build_question(check: PromptfooCheck) -> list[dict[str, Any]]:
     """Ask for yes or no, or for a score if there is a threshold."""
-    rubric = plain_rubric(_require_text(check))
-    if check.threshold is None:
+    text = _require_text(check)
+    rubric, scale = plain_rubric(text), find_own_scale(text)
+    if check.threshold is not None:
+        return [_build_score(rubric, check.threshold, scale or _USUAL_SCALE)]
+    if scale is None:
         return [{"type": "boolean", "rubric": rubric}]
-    return [_build_score(rubric, check.threshold)]
+    if scale == _BINARY:
+        return [_build_score(rubric, 1.0, scale)]
+    raise ValueError(f"its rubric scores from {scale}, and nothing says what passes; add threshold:")
 
 
 def _build_g_eval(check: PromptfooCheck) -> list[dict[str, Any]]:
     lines = check.value if isinstance(check.value, list) else [_require_text(check)]
-    rubric = plain_rubric("\n".join(text_of(line) for line in lines))
-    return [_build_score(rubric, _G_EVAL_PASSES_AT if check.threshold is None else check.threshold)]
+    text = "\n".join(text_of(line) for line in lines)
+    threshold = _G_EVAL_PASSES_AT if check.threshold is None else check.threshold
+    return [_build_score(plain_rubric(text), threshold, find_own_scale(text) or _USUAL_SCALE)]
 
 
-def _build_score(rubric: str, threshold: float) -> dict[str, Any]:
-    least = _MAX_SCORE * min(1.0, threshold)
-    return {"type": "rubric", "rubric": rubric, "range": [0, _MAX_SCORE], "pass_threshold": least}
+def _build_score(rubric: str, threshold: float, scale: OwnScale) -> dict[str, Any]:
+    least = scale.score_at(min(1.0, threshold))
+    return {"type": "rubric", "rubric": rubric, "range": [scale.low, scale.high], "pass_threshold": least}
 
 
 def _build_levenshtein(check: PromptfooCheck) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ def load_baselines(suite: Suite, db: Database | None, *, inline: bool = False) -
     """The baselines of a suite; where Postgres and the folder both have one, the newer wins."""
     found: dict[tuple[str, str], Baseline] = {}
     if db is not None:
-        found = {(one.eval_id, one.judge): one for one in stored.of_suite(db, suite.name)}
+        found |= baselines_of_suite(db, suite.name).captured
     for one in _read_folder(suite):
         before = found.get((one.eval_id, one.judge))
         if before is None:
@@ -89,6 +89,11 @@ def load_baselines(suite: Suite, db: Database | None, *, inline: bool = False) -
                 checked_at=before.checked_at,
             )
     return Baselines(found, inline)
+
+
+def baselines_of_suite(db: Database, suite: str) -> Baselines:
+    """The baselines of a suite that Postgres has."""
+    return Baselines({(one.eval_id, one.judge): one for one in stored.of_suite(db, suite)})
 
 
 def keep_baselines(suite: Suite, db: Database, captured: Sequence[Baseline]) -> list[Path]:
@@ -146,9 +151,25 @@ def baseline_rows(suite: Suite, known: Baselines) -> list[BaselineRow]:
     return rows
 
 
+def rows_of_run(done: SuiteRun, known: Baselines) -> list[BaselineRow]:
+    """The baselines of a recorded run's regressions as Postgres has them; inline outputs are in files."""
+    rows = []
+    for (eval_id, judge), one in _distinct_outcomes(done.judges).items():
+        if one.eval_type != "regression":
+            continue
+        found = known.captured.get((eval_id, judge))
+        if found is None:
+            rows.append(BaselineRow(eval_id, judge, "none", None, None, one.criticality, None, 0))
+        else:
+            rows.append(_stored_row(found))
+    return rows
+
+
 def comparison_rows(done: SuiteRun, known: Baselines) -> Iterator[ComparisonRow]:
     """Every regression of a run, for each judge."""
     for (eval_id, judge), one in _distinct_outcomes(done.judges).items():
+        if one.eval_type != "regression":
+            continue
         baseline = known.captured.get((eval_id, judge))
         yield ComparisonRow(
             eval_id,
@@ -292,6 +313,21 @@ def _captured_row(found: Baseline, form: RegressionForm) -> BaselineRow:
         version=found.version,
         environment=dict(found.environment),
         output=found.output,
+    )
+
+
+def _stored_row(found: Baseline) -> BaselineRow:
+    return BaselineRow(
+        found.eval_id,
+        found.judge,
+        "inline" if found.output is None else "captured",
+        found.version,
+        _format_moment(found.captured_at),
+        found.criticality,
+        _format_moment(found.last_passed),
+        found.failure_count,
+        dict(found.environment),
+        found.output,
     )
 
 

@@ -1,82 +1,89 @@
 """Outcomes of a suite's evals, collected from the bake-offs that ran them."""
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 
-from evalq.definitions.evalset import EvalCase
-from evalq.formats.suite.assignment import Assignment
-from evalq.formats.suite.evals import SuiteEval
+from evalq.formats.suite.lineup import LineupEntry, describe_case, read_lineup
 from evalq.formats.suite.outcomes import Attempt, EvalOutcome, JudgeOutcomes, SuiteRun
-from evalq.formats.suite.plan import SuiteBakeOff
 from evalq.records import Grade
 from evalq.results import plain
-from evalq.store import answers, bakeoffs
+from evalq.store import answers, bakeoffs, suite_runs
 from evalq.store.answers import JudgeAnswer
 from evalq.store.database import Database
 from evalq.store.definitions import evalset_cases
+from evalq.store.suite_runs import SuitePart, SuiteRunRow
 
 Attempts = Mapping[tuple[str, str], Sequence[Attempt]]
 """By judge and case."""
 
 
-@dataclass(frozen=True)
-class Round:
-    """One bake-off that was started: a planned one, or a retry of some of its cases."""
+def run_of_record(db: Database, row: SuiteRunRow, ks: Sequence[int] = ()) -> SuiteRun:
+    """A recorded suite run with its verdicts as they are now: all its bake-offs, retries included."""
+    parts = suite_runs.parts(db, row.id)
+    bakeoff_ids = tuple(part.bakeoff_id for part in parts)
+    facts = row.facts
+    return SuiteRun(
+        row.suite,
+        *_name_moment(row.started_at),
+        max(0.0, ((row.ended_at or row.read_at) - row.started_at).total_seconds()),
+        group_by_judge(collect_outcomes(db, read_lineup(row.lineup), parts)),
+        id=suite_runs.name_of(row.id),
+        version=facts["version"],
+        samples=row.samples,
+        bakeoffs=bakeoff_ids,
+        spent_usd=str(plain(bakeoffs.committed_usd(db, bakeoff_ids))),
+        timed_out=row.is_timed_out,
+        include_details=facts["include_details"],
+        environment=facts["environment"],
+        warnings=tuple(facts["warnings"]),
+        ks=tuple(ks),
+    )
 
-    bakeoff: SuiteBakeOff
-    bakeoff_id: int
-    attempt: int = 0
+
+def _name_moment(started_at: datetime) -> tuple[str, str]:
+    """The run_id and the timestamp of a report."""
+    utc = started_at.astimezone(UTC)
+    return f"eval-{utc:%Y%m%d-%H%M%S}", f"{utc:%Y-%m-%dT%H:%M:%S}Z"
 
 
 def collect_outcomes(
-    db: Database, assignments: Sequence[Assignment], rounds: Sequence[Round]
-) -> tuple[JudgeOutcomes, ...]:
+    db: Database, lineup: Sequence[LineupEntry], parts: Sequence[SuitePart]
+) -> list[LineupEntry]:
+    """The judges with the attempts of their evals: the first ones, and the retries."""
+    case_ids: set[str] = set()
+    for entry in lineup:
+        case_ids |= {one.id for one in entry.evals}
+    first = _attempts_of(db, [part for part in parts if part.attempt == 0], case_ids)
+    again = _attempts_of(db, [part for part in parts if part.attempt > 0], case_ids)
+    found = []
+    for entry in lineup:
+        evals = []
+        for one in entry.evals:
+            key = entry.judge, one.id
+            evals.append(replace(one, samples=tuple(first.get(key, ())), retries=tuple(again.get(key, ()))))
+        found.append(replace(entry, evals=tuple(evals)))
+    return found
+
+
+def group_by_judge(entries: Sequence[LineupEntry]) -> tuple[JudgeOutcomes, ...]:
     """The outcomes of each judge; those of the tested system are added to every judge.
 
     Several systems count as one, unless two of them answered the same evals: then each is listed.
     """
-    first, again = _attempts_of(db, rounds, retries=False), _attempts_of(db, rounds, retries=True)
-    run: dict[tuple[str, str], SuiteEval] = {}
-    for one in rounds:
-        for judge in one.bakeoff.plan.judges:
-            run |= {(judge.name, each.id): each for each in one.bakeoff.evals}
-    outcomes: dict[str, list[EvalOutcome]] = {}
-    for assignment in assignments:
-        name = assignment.judge.name
-        evals = [run.get((name, each.id), each) for each in assignment.evals]
-        outcomes[name] = [_build_eval_outcome(each, assignment, first, again) for each in evals]
-    return _group_by_judge(assignments, outcomes)
-
-
-def _group_by_judge(
-    assignments: Sequence[Assignment], outcomes: Mapping[str, Sequence[EvalOutcome]]
-) -> tuple[JudgeOutcomes, ...]:
-    systems = [one.judge for one in assignments if one.is_system]
-    speakers = [one.judge for one in assignments if not one.is_system]
+    systems = [one for one in entries if one.is_system]
+    speakers = [one for one in entries if not one.is_system]
     of_systems: list[EvalOutcome] = []
-    for judge in systems:
-        of_systems += outcomes[judge.name]
+    for one in systems:
+        of_systems += one.evals
     if speakers:
-        return tuple(
-            JudgeOutcomes(judge.name, judge.model, (*outcomes[judge.name], *of_systems)) for judge in speakers
-        )
+        return tuple(JudgeOutcomes(one.judge, one.model, (*one.evals, *of_systems)) for one in speakers)
     if len({one.id for one in of_systems}) < len(of_systems):
-        return tuple(JudgeOutcomes(judge.name, judge.model, tuple(outcomes[judge.name])) for judge in systems)
-    names = ", ".join(judge.name for judge in systems)
-    models = ", ".join(judge.model for judge in systems)
+        return tuple(JudgeOutcomes(one.judge, one.model, one.evals) for one in systems)
+    names = ", ".join(one.judge for one in systems)
+    models = ", ".join(one.model for one in systems)
     return (JudgeOutcomes(names, models, tuple(of_systems)),)
-
-
-def _build_eval_outcome(
-    one: SuiteEval, assignment: Assignment, first: Attempts, again: Attempts
-) -> EvalOutcome:
-    """The outcome of one eval for one judge, from its first attempts and its retries."""
-    key = assignment.judge.name, one.id
-    outcome = _build_outcome(one.case, first.get(key, ()), again.get(key, ()), grader_types=one.grader_types)
-    lacks_baseline = one.regression is not None and key not in first and not one.case.graders
-    return replace(outcome, lacks_baseline=lacks_baseline, answered_by=assignment.key)
 
 
 def run_of_bakeoff(db: Database, bakeoff_id: int, ks: Sequence[int]) -> SuiteRun:
@@ -84,8 +91,7 @@ def run_of_bakeoff(db: Database, bakeoff_id: int, ks: Sequence[int]) -> SuiteRun
     row = bakeoffs.get(db, bakeoff_id)
     return SuiteRun(
         row.task_name,
-        f"eval-{row.created_at:%Y%m%d-%H%M%S}",
-        f"{row.created_at:%Y-%m-%dT%H:%M:%S}Z",
+        *_name_moment(row.created_at),
         max(0.0, (row.read_at - row.created_at).total_seconds()),
         _outcomes_of_bakeoff(db, bakeoff_id, row.eval_set_sha),
         samples=row.samples,
@@ -100,47 +106,19 @@ def _outcomes_of_bakeoff(db: Database, bakeoff_id: int, eval_set_sha: str) -> tu
     attempts = _read_attempts(db, bakeoff_id, [case.id for case in cases])
     found = []
     for run in bakeoffs.runs(db, bakeoff_id):
-        evals = tuple(_build_outcome(case, attempts.get((run.judge, case.id), ()), ()) for case in cases)
-        found.append(JudgeOutcomes(run.judge, run.judge, evals))
+        evals = []
+        for case in cases:
+            samples = tuple(attempts.get((run.judge, case.id), ()))
+            evals.append(replace(describe_case(case), samples=samples))
+        found.append(JudgeOutcomes(run.judge, run.judge, tuple(evals)))
     return tuple(found)
 
 
-def _build_outcome(
-    case: EvalCase,
-    samples: Sequence[Attempt],
-    retries: Sequence[Attempt],
-    *,
-    grader_types: tuple[str, ...] = (),
-) -> EvalOutcome:
-    about = case.metadata
-    return EvalOutcome(
-        case.id,
-        str(about.get("name", case.id)),
-        str(about.get("eval_type", "capability")),
-        str(about.get("category", "")),
-        grader_types or tuple(about.get("grader_types", ("code",))),
-        float(about.get("weight", 1.0)),
-        about.get("criticality"),
-        _expected_text(case),
-        tuple(samples),
-        tuple(retries),
-    )
-
-
-def _expected_text(case: EvalCase) -> str:
-    if not case.expected:
-        return ""
-    answer = case.expected.get("answer")
-    return answer if isinstance(answer, str) else json.dumps(case.expected, ensure_ascii=False)
-
-
-def _attempts_of(db: Database, rounds: Sequence[Round], *, retries: bool) -> Attempts:
+def _attempts_of(db: Database, parts: Sequence[SuitePart], case_ids: Collection[str]) -> Attempts:
     found: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
-    for one in sorted(rounds, key=lambda each: each.attempt):
-        if bool(one.attempt) == retries:
-            case_ids = [each.id for each in one.bakeoff.evals]
-            for key, attempts in _read_attempts(db, one.bakeoff_id, case_ids).items():
-                found[key] += attempts
+    for part in parts:
+        for key, attempts in _read_attempts(db, part.bakeoff_id, list(case_ids)).items():
+            found[key] += attempts
     return found
 
 

@@ -9,7 +9,6 @@ from evalq.formats.suite.forms import Thresholds
 from evalq.formats.suite.gates import GateForm
 from evalq.formats.suite.library import context_thresholds
 from evalq.formats.suite.metrics import Metric, canonical_name, read_metric, thresholds_by_metric
-from evalq.formats.suite.read import Suite
 
 GateStatus = Literal["PASS", "FAIL", "INCONCLUSIVE", "INFO"]
 """INFO: shown without a threshold."""
@@ -108,16 +107,18 @@ def _status(threshold: float | None, value: float | None) -> GateStatus:
 
 def collect_demands(
     form: GateForm | None,
-    suite: Suite | None,
+    shared: Thresholds | None = None,
     *,
     context: str | None = None,
     given: Mapping[str, float] | None = None,
+    file: str = "",
 ) -> list[Demand]:
     """Every metric that is demanded or shown, from all sources; later sources override earlier ones.
 
+    `shared` are the thresholds of the suite that is gated, and `file` is where it is written.
     InputError when nothing is demanded: a gate without a threshold would pass everything.
     """
-    shared = suite.thresholds if suite else Thresholds()
+    shared = shared or Thresholds()
     sources: list[Mapping[str, float]] = [shared.metrics]
     if form and form.context:
         sources.append(context_thresholds(form.context, shared))
@@ -131,7 +132,7 @@ def collect_demands(
         found |= thresholds_by_metric(source, k=shared.k)
     if not found:
         remedy = "give --context production, or --set pass_at_1=0.9, or write thresholds"
-        raise InputError(Problem("nothing is demanded", remedy, suite.file if suite else ""))
+        raise InputError(Problem("nothing is demanded", remedy, file))
     demanded = dict(sorted(found.items(), key=lambda item: item[0].place))
     for name in form.shown_metrics if form else ():
         demanded.setdefault(read_metric(name, k=shared.k), None)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalq.definitions.rubrics import CRITERIA, RUBRICS
+from evalq.formats.own_scale import find_own_scale
 from evalq.formats.suite.forms import ExpectedForm, GraderForm
 from evalq.formats.suite.library import Library
 from evalq.formats.suite.rubrics import USUAL_RANGE, parse_rubric
@@ -279,7 +280,7 @@ def _build_score_grader(config: Mapping[str, Any], scoring: Config, rubric: str)
     return {
         "type": "rubric",
         "rubric": _escape_braces(rubric),
-        **_read_scale(config, scoring, USUAL_RANGE),
+        **_read_scale(config, scoring, _own_range(scoring, rubric)),
         **_read_examples(config, _read_score_example),
     }
 
@@ -319,6 +320,14 @@ def _read_scale(config: Mapping[str, Any], scoring: Config, usual_range: tuple[i
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
         raise ValueError("pass_threshold is not a number; write the score that passes")
     return {"range": [low, high], "pass_threshold": float(threshold)}
+
+
+def _own_range(scoring: Config, rubric: str) -> tuple[int, int]:
+    """The range that the text of a rubric asks for, unless scoring.range is written; else the usual one."""
+    if scoring.get("range") or rubric in RUBRICS:
+        return USUAL_RANGE
+    own = find_own_scale(rubric)
+    return (own.low, own.high) if own else USUAL_RANGE
 
 
 def _read_range(written: Any) -> tuple[int, int] | None:

@@ -117,6 +117,8 @@ class SuiteRun:
     timestamp: str
     duration_s: float
     judges: tuple[JudgeOutcomes, ...]
+    id: str = ""
+    """The id of the run in the database, such as suite-7; "" for a bake-off that no suite made."""
     version: str = ""
     samples: int = 1
     bakeoffs: tuple[int, ...] = ()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalq.bakeoff.estimate import refine_estimate
 from evalq.bakeoff.plan import Plan, make_plan
 from evalq.bakeoff.request import Request, prepare_imported
 from evalq.definitions.graders.text import Matches
@@ -15,14 +16,14 @@ from evalq.formats.suite.choice import LoadedSuite
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.load import loaded_task_of
 from evalq.formats.suite.read import Suite
-from evalq.formats.suite.regressions import with_baseline
+from evalq.formats.suite.regressions import other_graders, with_baseline
 from evalq.settings import Settings
 from evalq.store.database import Database
 
 BaselineOf = Callable[[SuiteEval, str], Any]
 """The baseline of an eval for a judge; None when there is none."""
 
-_ANY_ANSWER = Matches(type="regex", pattern=r"\S", name="said")
+ANY_ANSWER = Matches(type="regex", pattern=r"\S", name="said")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class SuitePlan:
     lacking: tuple[tuple[str, SuiteEval], ...] = ()
     samples: int = 1
 
+    def with_plans(self, plans: Sequence[Plan]) -> "SuitePlan":
+        """The same bake-offs with these plans."""
+        pairs = zip(self.bakeoffs, plans, strict=True)
+        return replace(self, bakeoffs=tuple(replace(one, plan=plan) for one, plan in pairs))
+
 
 def plan_suite(
     loaded: LoadedSuite,
@@ -67,14 +73,16 @@ def plan_suite(
     known = load_baselines(loaded.suite, db, inline=inline)
     plan = plan_bakeoffs(loaded, options, settings=settings, baseline_of=known.of)
     refuse_empty(plan)
-    return plan
+    if db is None:
+        return plan
+    return plan.with_plans([refine_estimate(db, one.plan) for one in plan.bakeoffs])
 
 
 def plan_capture(loaded: LoadedSuite, options: SuiteRunOptions, *, settings: Settings) -> SuitePlan:
-    """Plan one run of every regression in which any answer passes."""
+    """Plan one run of every regression, graded by its graders other than the comparison."""
     assignments = []
     for one in loaded.assignments:
-        evals = tuple(each.with_case(graders=[_ANY_ANSWER]) for each in one.evals)
+        evals = tuple(each.with_case(graders=[ANY_ANSWER, *other_graders(each)]) for each in one.evals)
         assignments.append(replace(one, evals=evals))
     return plan_bakeoffs(
         replace(loaded, assignments=tuple(assignments)),

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalq.definitions.evalset import EvalCase
+from evalq.definitions.graders import GraderConfig
 from evalq.definitions.located import Located
 from evalq.definitions.template import split_at_matchers
 from evalq.formats.paths import Place
@@ -139,6 +140,29 @@ def comparison_graders(
         _build_comparison_grader(form.comparison, baseline, strict=strict, is_response=is_response),
         *graders,
     ]
+
+
+def other_graders(one: SuiteEval) -> list[GraderConfig]:
+    """The graders of a regression that need no comparison, and its time limit: they count at a capture.
+
+    People are not waited for, and a grader that only compares with a baseline has nothing to say yet.
+    """
+    form, source = one.regression, one.source
+    assert form is not None
+    assert source is not None
+    written = form.baseline.output
+    expected = ExpectedForm(type="none" if written is None else "exact", value=written)
+    found: list[dict[str, Any]] = []
+    for grader in form.graders:
+        if grader.type == "human" or _is_refining(grader):
+            continue
+        try:
+            found += graders_of([grader], expected, source.context.library)
+        except ValueError:
+            if written is not None:
+                raise
+    found += time_limit(form.metadata, source.context)
+    return checked_graders(source.located, found)
 
 
 def _is_refining(grader: GraderForm) -> bool:

@@ -85,7 +85,8 @@ def _plain_lines(report: Mapping[str, Any], *, verbose: bool) -> Iterator[str]:
 
 
 def _plain_numbers(report: Mapping[str, Any]) -> Iterator[str]:
-    yield one_line(headline(report))
+    suite_run = report["metadata"].get("suite_run")
+    yield one_line(f"{suite_run}: {headline(report)}" if suite_run else headline(report))
     for name, counts in report["summary"]["by_category"].items():
         yield f"  {name}: {format_counts(counts)}"
     graders = []
@@ -137,6 +138,7 @@ def _markdown_facts(about: Mapping[str, Any]) -> str:
     environment = about["environment"]
     facts = {
         "Run": about["run_id"],
+        "Suite run": about.get("suite_run", ""),
         "Time": about["timestamp"],
         "Duration": f"{about['duration_seconds']} s",
         "Model": environment["model"],

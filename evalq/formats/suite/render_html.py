@@ -47,7 +47,8 @@ def render_html(document: Mapping[str, Any]) -> str:
 def _render_parts(report: Mapping[str, Any], title: str) -> Iterator[str]:
     about, summary = report["metadata"], report["summary"]
     yield f"<h1>{title}</h1>"
-    facts = (about["run_id"], about["timestamp"], about["environment"]["model"])
+    names = [name for name in (about["run_id"], about.get("suite_run")) if name]
+    facts = (*names, about["timestamp"], about["environment"]["model"])
     yield f"<p>{_escape(' · '.join(facts))} · {_escape(about['duration_seconds'])} s</p>"
     yield "".join(f"<p><strong>Warning:</strong> {_escape(text)}</p>" for text in about.get("warnings", ()))
     yield f"<p><strong>{_escape(headline(report))}</strong></p>{_render_bar(summary)}"

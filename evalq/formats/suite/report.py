@@ -48,6 +48,7 @@ def _build_metadata(run: SuiteRun) -> dict[str, Any]:
     return {
         "suite_name": run.suite,
         "run_id": run.run_id,
+        **({"suite_run": run.id} if run.id else {}),
         "timestamp": run.timestamp,
         "duration_seconds": round(run.duration_s, 1),
         "environment": {"model": run.judges[0].model, "version": run.version, **run.environment},

@@ -9,7 +9,8 @@ from format_examples import FORMAT_EXAMPLES, FormatExample, Keys, walk_places
 
 from evalq.definitions.loaded import LoadedTask
 from evalq.errors import InputError, Problem
-from evalq.formats import FORMATS, recognise
+from evalq.formats import recognise
+from evalq.formats.known_formats import FORMATS
 
 BY_NAME = {one.name: one for one in FORMATS}
 EXAMPLES = [(name, example) for name in BY_NAME for example in FORMAT_EXAMPLES[name]]

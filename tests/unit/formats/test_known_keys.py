@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from evalq.cli.import_export import transpile
 from evalq.errors import InputError
-from evalq.formats import FORMATS
+from evalq.formats.known_formats import FORMATS
 from evalq.formats.known_keys import guess_key
 
 LOADERS: dict[str, Any] = {one.name: one.load for one in FORMATS}

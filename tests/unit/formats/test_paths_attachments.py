@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from evalq.errors import InputError
-from evalq.formats import FORMATS, Format
+from evalq.formats import Format
+from evalq.formats.known_formats import FORMATS
 from evalq.formats.paths import Attachments, Place, repository_of
 from evalq.formats.problems import ImportWarnings
 

@@ -54,6 +54,19 @@ def graders(folder: Path, *checks: Any) -> list[dict[str, Any]]:
         ),
         ({"type": "llm-rubric", "value": "Is it kind?"}, {"type": "boolean", "rubric": "Is it kind?"}),
         (
+            {"type": "llm-rubric", "value": "1.0 if safe, 0.0 otherwise"},
+            {
+                "type": "rubric",
+                "rubric": "1.0 if safe, 0.0 otherwise",
+                "range": [0, 1],
+                "pass_threshold": 1.0,
+            },
+        ),
+        (
+            {"type": "llm-rubric", "value": "Score from 1 to 5", "threshold": 0.5},
+            {"type": "rubric", "rubric": "Score from 1 to 5", "range": [1, 5], "pass_threshold": 3.0},
+        ),
+        (
             {"type": "llm-rubric", "value": "Is it kind?", "threshold": 0.5},
             {"type": "rubric", "rubric": "Is it kind?", "range": [0, 10], "pass_threshold": 5.0},
         ),
@@ -103,6 +116,8 @@ def test_a_set_without_a_threshold_is_its_checks(tmp_path: Path) -> None:
         ({"type": "contains"}, "it has no value"),
         ({"type": "contains-any"}, "it has no value"),
         ({"type": "cost"}, "it sets no limit"),
+        ({"type": "llm-rubric", "value": "Score from 1 to 5"}, "nothing says what passes"),
+        ({"type": "llm-rubric", "value": "Score from 0.0 to 1.0"}, "wants fractions"),
         ({"type": "regex", "value": "("}, "not a regular expression"),
         ({"type": "word-count", "value": "many"}, "it counts to no number"),
         ({"type": "is-json", "value": "{: ["}, "neither JSON nor YAML"),

@@ -20,7 +20,7 @@ def form(**fields: object) -> GateForm:
 def test_thresholds_of_the_command_override_all_others(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"metrics": {"pass_at_1": 0.1, "pass_rate": 0.2}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_3": 0.4}, context="development")
-    found = collect_demands(gate, suite, given={"pass_hat_3": 0.5})
+    found = collect_demands(gate, suite.thresholds, given={"pass_hat_3": 0.5})
     assert {one.key: one.threshold for one in found} == {
         "pass_at_1": 0.3,
         "pass_at_3": 0.90,
@@ -32,7 +32,7 @@ def test_thresholds_of_the_command_override_all_others(make_suite: Callable[...,
 def test_a_context_of_the_command_overrides_the_files(make_suite: Callable[..., Suite]) -> None:
     suite = make_suite(ASKED, thresholds={"k": 5, "metrics": {"pass_at_1": 0.1}})
     gate = form(thresholds={"pass_at_1": 0.3, "pass_hat_5": 0.1})
-    found = collect_demands(gate, suite, context="production")
+    found = collect_demands(gate, suite.thresholds, context="production")
     assert {one.label: one.threshold for one in found} == {"pass@1": 0.9, "pass@5": 0.99, "pass^5": 0.8}
     assert samples_for(found) == 5
 

@@ -185,3 +185,20 @@ def test_several_graders_may_mark_one_eval(read: Read) -> None:
 )
 def test_an_invalid_grader_is_refused(refused: Refused, content: Any, said: str) -> None:
     assert any(said in problem for problem in refused([content]))
+
+
+def test_a_rubric_keeps_the_scale_it_brings(read: Read) -> None:
+    made = graded(read, {"type": "model", "config": {"rubric": "Score from 1 to 10 how kind it is."}})
+    assert (made["range"], made["pass_threshold"]) == ([1, 10], 7.75)
+    made = graded(read, {"type": "model", "config": {"rubric": "1.0 if safe, 0.0 otherwise."}})
+    assert (made["range"], made["pass_threshold"]) == ([0, 1], 0.75)
+
+
+def test_a_written_range_has_the_say_over_the_rubric(read: Read) -> None:
+    config = {"rubric": "A score between 0 and 1.", "scoring": {"type": "numeric", "range": [0, 4]}}
+    assert graded(read, {"type": "model", "config": config})["range"] == [0, 4]
+
+
+def test_a_rubric_with_two_scales_is_refused(refused: Refused) -> None:
+    (problem,) = refused([one({"type": "model", "config": {"rubric": "Score 1 to 5, then score 1 to 10."}})])
+    assert "several scales" in problem

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import NoContext, grade_now
 
 from evalq.definitions.graders.values import NumericDelta
 from evalq.formats.suite.evals import SuiteEval
 from evalq.formats.suite.load import task_of
 from evalq.formats.suite.read import Suite, read_suite
 from evalq.formats.suite.regressions import example_of, output_of, with_baseline
-from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grade import decide_outcome
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
 
@@ -29,11 +30,7 @@ def regression(baseline: Any, comparison: Any, **more: Any) -> dict[str, Any]:
 def verdict(suite: Suite, answer: str) -> str:
     (one,) = suite.evals
     subject = AnswerToGrade(task_of(suite), one.case, Completion("answered", answer))
-    return decide_outcome(subject, grade_answer(subject, _nobody())).verdict
-
-
-def _nobody() -> Any:
-    return None
+    return decide_outcome(subject, grade_now(subject, NoContext())).verdict
 
 
 def test_a_text_is_compared_exactly(read: Read) -> None:
