@@ -16,13 +16,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from evalq.definitions.shipped import shipped_path
 from evalq.errors import Contended, Refused, Unreachable
+from evalq.store.schema_home import search_path_options, settle_home, show_seed_tables
 
 Row = dict[str, Any]
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 _RawConnection = psycopg.Connection[Row]
 
-_TRIES = 4
+TRIES = 4
 """How often a statement or transaction runs when other transactions keep getting in its way."""
 _RECONNECT_S = 5.0
 """The pool doubles its waits for a database that is away; it must not sleep for minutes after its return."""
@@ -65,6 +66,12 @@ class Connection:
             for row in rows:
                 copy.write_row(row)
 
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """A part of the transaction that can fail alone."""
+        with self._raw.transaction():
+            yield
+
     def script(self, sql: str) -> None:
         """Run a schema file."""
         self._raw.execute(sql.encode())
@@ -82,12 +89,12 @@ class Database:
             open=False,
             timeout=patience_s,
             reconnect_timeout=_RECONNECT_S,
-            kwargs={"autocommit": True, "row_factory": dict_row, **_timeout(url)},
+            kwargs={"autocommit": True, "row_factory": dict_row, **connection_options(url)},
         )
         # One plain connection first: the pool would retry in the background for its whole timeout
         # and hide the reason.
-        with _mapped_errors():
-            psycopg.connect(url, **_timeout(url)).close()
+        with mapped_errors():
+            psycopg.connect(url, **connection_options(url)).close()
             self._pool.open(wait=True, timeout=30)
 
     def close(self) -> None:
@@ -120,8 +127,8 @@ class Database:
 
     def _run(self, work: Callable[[_RawConnection], _Result]) -> _Result:
         """Run one transaction; the victim of a deadlock has left no trace, so it runs again."""
-        with _mapped_errors():
-            for _ in range(_TRIES - 1):
+        with mapped_errors():
+            for _ in range(TRIES - 1):
                 try:
                     with self._pool.connection() as raw:
                         return work(raw)
@@ -133,7 +140,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A connection on which everything commits together, or nothing; raises Contended on a deadlock."""
-        with _mapped_errors(), self._pool.connection() as raw, raw.transaction():
+        with mapped_errors(), self._pool.connection() as raw, raw.transaction():
             yield Connection(raw)
 
 
@@ -149,14 +156,18 @@ def transactional(
     return run
 
 
-def _timeout(url: str) -> dict[str, Any]:
-    """Ten seconds to connect, unless the address says otherwise."""
-    with _mapped_errors():
-        return {} if "connect_timeout" in conninfo_to_dict(url) else {"connect_timeout": 10}
+def connection_options(url: str, *, timeout_s: int = 10) -> dict[str, Any]:
+    """What `psycopg.connect`, or a pool, is given beside the address.
+
+    `timeout_s` to connect, and a search path that begins with schema evalq, unless the address has its own.
+    """
+    with mapped_errors():
+        timeout = {} if "connect_timeout" in conninfo_to_dict(url) else {"connect_timeout": timeout_s}
+        return {**timeout, **search_path_options(url)}
 
 
 @contextmanager
-def _mapped_errors() -> Iterator[None]:
+def mapped_errors() -> Iterator[None]:
     """Raise Contended for a deadlock, Unreachable for a database that is away, neither with a password."""
     try:
         yield
@@ -166,6 +177,8 @@ def _mapped_errors() -> Iterator[None]:
         ) from exc
     except (psycopg.OperationalError, PoolTimeout) as exc:
         reason = re.sub(r"password=\S+", "password=…", str(exc)).strip().splitlines()[0]
+        if "startup parameter" in str(exc):
+            reason += " (the pooler refuses `options`: see docs/deployment.md, Behind PgBouncer)"
         raise Unreachable(f"the database cannot be reached: {reason}; check EVALQ_DATABASE_URL") from exc
 
 
@@ -206,12 +219,17 @@ def known_version() -> int:
 def apply_schema(tx: Connection) -> list[SchemaFile]:
     """Apply the missing schema files under a lock; return them."""
     tx.row("lock_schema")
+    has_own_home = settle_home(tx)
+    if has_own_home and applied_version(tx) == known_version():
+        return []
     tx.run("create_schema_versions")
     have = _version(tx)
     missing = [file for file in schema_files() if file.version > have]
     for file in missing:
         _apply(tx, file)
         tx.run("note_schema_version", version=file.version, name=file.name)
+    if has_own_home:
+        show_seed_tables(tx)
     return missing
 
 
@@ -227,17 +245,15 @@ def _apply(tx: Connection, file: SchemaFile) -> None:
         reason = str(exc).strip().splitlines()[0]
         raise Refused(
             f"schema {file.name} cannot be applied: {reason}, and it is not evalq's; nothing was changed. "
-            f"Give evalq a database or a schema of its own: CREATE SCHEMA evalq, then add "
-            f"?options=-csearch_path%3Devalq to EVALQ_DATABASE_URL"
+            f"Give evalq a database or a schema of its own: CREATE SCHEMA evalq_own, then add "
+            f"?options=-csearch_path%3Devalq_own to EVALQ_DATABASE_URL"
         ) from exc
 
 
-def applied_version(db: Database) -> int:
+def applied_version(db: Database | Connection) -> int:
     """The newest version applied, 0 for a database without schema."""
-    try:
-        return _version(db)
-    except psycopg.errors.UndefinedTable:
-        return 0
+    found = db.row("has_schema")
+    return _version(db) if found and found["found"] else 0
 
 
 def is_known_schema(db: Database) -> bool:

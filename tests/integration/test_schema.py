@@ -42,9 +42,10 @@ def test_a_newer_database_is_answered_with_upgrade_evalq(db: Database) -> None:
 
 def test_a_file_that_fails_leaves_nothing_behind(empty_db: Database) -> None:
     with psycopg.connect(empty_db.url) as connection:
-        connection.execute("CREATE TABLE verdict_uses (taken TEXT)")
-    with pytest.raises(Refused, match='"verdict_uses" already exists'):
+        connection.execute("CREATE SCHEMA evalq")
+        connection.execute("CREATE TABLE evalq.verdict_uses (taken TEXT)")
+    with pytest.raises(Refused, match='"verdict_uses" already exists, and it is not evalq'):
         apply_schema(empty_db)
     with psycopg.connect(empty_db.url) as connection:
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'evalq'")
         assert tables.fetchall() == [("verdict_uses",)]

@@ -21,3 +21,8 @@ INSERT INTO schema_versions (version, name) VALUES (%(version)s, %(name)s);
 -- server_version --
 -- The version of the server.
 SELECT current_setting('server_version') AS version;
+
+-- has_schema --
+-- Whether the table of schema files that this connection finds is evalq's: the journal of calls is beside it.
+SELECT EXISTS (SELECT 1 FROM pg_class v JOIN pg_class j ON j.relnamespace = v.relnamespace
+               WHERE v.oid = to_regclass('schema_versions') AND j.relname = 'call_journal') AS found;
