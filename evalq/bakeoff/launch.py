@@ -8,6 +8,7 @@ from pathlib import Path
 from evalq.bakeoff import holdout, publish
 from evalq.bakeoff.commit import commit_sha
 from evalq.bakeoff.control import named_runs
+from evalq.bakeoff.estimate import refine_estimate
 from evalq.bakeoff.known_programs import announce_programs
 from evalq.bakeoff.plan import Plan, refuse_over_cap
 from evalq.engines.session import Session
@@ -33,7 +34,7 @@ def launch(
 
     `beside` gets the id and writes in the same transaction that records the bake-off.
     """
-    refuse_over_cap(plan, terms.cap_usd)
+    refuse_over_cap(refine_estimate(session.db, plan), terms.cap_usd)
     announce_programs((*plan.judges, *plan.graders.values()), session.settings.alerts, folder=Path.cwd())
     if plan.runs_code:
         session.prepare_sandbox()
@@ -53,7 +54,7 @@ def launch(
 
     bakeoff_id = session.db.in_transaction(record)
     publish.open_chords(session.db, session.broker, bakeoff_id)
-    publish.pump_all(session.db, session.broker)
+    publish.pump_first(session.db, session.broker)
     return bakeoff_id
 
 

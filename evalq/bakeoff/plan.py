@@ -3,10 +3,11 @@
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from evalq.calling.pricing import estimate_usd, price_of, prices_as_of, worst_case_usd
+from evalq.bakeoff.estimate import CostEstimate, guess_costs
+from evalq.calling.pricing import price_of, prices_as_of
 from evalq.calling.rate_limit import estimate_tokens
 from evalq.definitions.catalogue import Catalogue, pick_judges
 from evalq.definitions.definition import did_you_mean
@@ -18,8 +19,7 @@ from evalq.definitions.money import money
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
-from evalq.grading.grade import grader_calls, grader_models, named_graders, stages
-from evalq.records import Prompt
+from evalq.grading.grade import grader_models, named_graders, stages
 
 SIMULATED_GRADER = "sim-grader"
 WINDOW_S = 20
@@ -28,7 +28,6 @@ LARGEST_WINDOW = 4096
 """Messages published at once for a gate without limits."""
 
 _SMALLEST_WINDOW = 4
-_USUAL_FINDING_CHARACTERS = 400
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ class Plan:
     samples: int
     estimate_usd: Decimal
     worst_usd: Decimal
+    estimate: CostEstimate = field(default_factory=CostEstimate)
+    """What `estimate_usd` is made from, for one sample."""
     prices_as_of: str | None = None
     look: str | None = None
     """The run type of a bake-off on a holdout: why it is looked at."""
@@ -63,6 +64,11 @@ class Plan:
     n_drafts: int = 0
     notes: str | None = None
     """Cases left out because they are drafts that no person has accepted."""
+
+    def with_estimate(self, estimate: CostEstimate) -> "Plan":
+        """The plan with another estimate, never above its worst case."""
+        usd = min(estimate.usd * self.samples, self.worst_usd)
+        return replace(self, estimate=estimate, estimate_usd=usd)
 
     def window(self, judge: JudgeConfig) -> int:
         """How many messages of a judge's gate to publish at once: about twenty seconds of its limits."""
@@ -86,6 +92,11 @@ class Plan:
     def runs_code(self) -> bool:
         """Whether a grader runs code that judges wrote."""
         return any("sandbox" in stages(self.task, case) for case in self.evalset.cases)
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """The providers that its calls go to."""
+        return frozenset(judge.provider for judge in (*self.judges, *self.graders.values()))
 
     @property
     def grader(self) -> JudgeConfig | None:
@@ -126,7 +137,7 @@ def make_plan(
     """Price and order a bake-off."""
     known = graders or {}
     refuse_unbounded([*judges, *known.values()])
-    estimate, worst = _costs(task, evalset, judges, known)
+    estimate, worst = guess_costs(task, evalset, judges, known)
     return Plan(
         task,
         evalset,
@@ -134,8 +145,9 @@ def make_plan(
         known,
         seed,
         samples,
-        estimate_usd=estimate * samples,
+        estimate_usd=estimate.usd * samples,
         worst_usd=worst * samples,
+        estimate=estimate,
         prices_as_of=_prices_as_of([*judges, *known.values()]),
     )
 
@@ -203,30 +215,6 @@ def refuse_over_cap(plan: Plan, cap_usd: Decimal) -> None:
             f"the projected cost ${money(plan.estimate_usd)} exceeds the cap ${money(cap_usd)}; "
             f"raise --max-cost-usd, or take fewer judges or cases"
         )
-
-
-def _costs(
-    task: TaskConfig, evalset: EvalSet, judges: Sequence[JudgeConfig], graders: Mapping[str, JudgeConfig]
-) -> tuple[Decimal, Decimal]:
-    """Estimated and worst-case dollars of one sample of every case, grading included."""
-    estimate = worst = Decimal(0)
-    for case in evalset.cases:
-        prompt = answer_prompt(task, case)
-        estimate += sum((estimate_usd(judge, prompt) for judge in judges), Decimal(0))
-        worst += sum((worst_case_usd(judge, prompt) for judge in judges), Decimal(0))
-        if graders:
-            usual, longest = _graded_texts(task, prompt)
-            for one in grader_calls(task, case, usual):
-                estimate += estimate_usd(graders[one.model or ""], one.prompt) * len(judges)
-            for one in grader_calls(task, case, longest):
-                worst += worst_case_usd(graders[one.model or ""], one.prompt) * len(judges) * one.at_most
-    return estimate, worst
-
-
-def _graded_texts(task: TaskConfig, prompt: Prompt) -> tuple[str, str]:
-    """Two texts for pricing a grader: of the usual length of an answer, and of the greatest."""
-    longest = min(task.max_tokens * 4, len(prompt.user) * 4)
-    return "x" * min(_USUAL_FINDING_CHARACTERS, longest), "x" * longest
 
 
 def choose_graders(

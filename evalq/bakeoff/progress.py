@@ -70,10 +70,14 @@ _NAMES = {"rpm": "requests", "input_tpm": "input", "output_tpm": "output"}
 
 @dataclass(frozen=True)
 class Gate:
-    """One (provider, key, model) at this instant; limits are the smaller of configured and learned."""
+    """One (provider, key, model) at this instant; limits are the smaller of configured and learned.
+
+    `room` is the number of calls in flight that a gate without a `concurrency` has learned to take.
+    """
 
     name: str
     limit: dict[str, float]
+    room: int | None
     used_rpm: float
     in_flight: int
     waiting: int
@@ -85,6 +89,7 @@ class Gate:
         return {
             "gate": self.name,
             "limit": self.limit,
+            "room": self.room,
             "used_rpm": round(self.used_rpm, 1),
             "in_flight": self.in_flight,
             "waiting": self.waiting,
@@ -108,6 +113,7 @@ def _gate(
         name=name,
         limit={unit: _smaller(state, judge, unit) for unit in _NAMES}
         | {"concurrency": (judge and judge.concurrency) or 0},
+        room=_room(state, judge),
         used_rpm=_used_rpm(state, now),
         in_flight=counts[0],
         waiting=counts[1],
@@ -119,6 +125,11 @@ def _gate(
 def _smaller(state: dict[str, str], judge: JudgeConfig | None, unit: str) -> float:
     known = [float(state.get(f"learned.{_NAMES[unit]}", 0)), float((judge and getattr(judge, unit)) or 0)]
     return min((value for value in known if value > 0), default=0.0)
+
+
+def _room(state: dict[str, str], judge: JudgeConfig | None) -> int | None:
+    has_limit = judge is not None and judge.concurrency
+    return None if has_limit or "room" not in state else int(float(state["room"]))
 
 
 def _used_rpm(state: dict[str, str], now: datetime) -> float:

@@ -1,6 +1,7 @@
 """Commands that start bake-offs: demo and bake-off."""
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,19 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
-from evalq.cli.output import note
-from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
+from evalq.cli.output import note, print_json
+from evalq.cli.preflight import (
+    describe_plan,
+    look_up_costs,
+    plan_document,
+    print_warnings,
+    warn_of_looks,
+)
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from evalq.bakeoff.plan import Plan
     from evalq.bakeoff.request import Request
 
 DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
@@ -86,7 +94,6 @@ def bake_off(
     With several tasks, one bake-off follows the other under the one cap, and dollars are set against quality
     per task and over all; detached, they run at once, each under a share of the cap fixed up front.
     """
-    from evalq.bakeoff.portfolio import select
     from evalq.bakeoff.request import Request
     from evalq.cli.portfolio import read_tasks, run_tasks
 
@@ -101,6 +108,8 @@ def bake_off(
         _refuse_other_ci(run.ci)
         return run_tasks(context, names, eval_set, request, run)
     if eval_set is None:
+        from evalq.bakeoff.portfolio import select
+
         (request,) = select(names, None, like=request, root=context.root)
     return _run(context, request, run)
 
@@ -135,26 +144,50 @@ def demo(context: Context, scorer: Any, seed: int, run: RunOptions) -> int:
 
 
 def _run(context: Context, request: "Request", run: RunOptions) -> int:
-    from evalq.bakeoff.launch import start
+    from evalq.bakeoff.estimate import refine_estimate
     from evalq.bakeoff.plan import refuse_over_cap
-    from evalq.cli.progress import report_detached, watch_and_show
     from evalq.formats import prepare
 
     plan = prepare(request, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    note(f"{describe_plan(plan)}, cap ${money(cap_usd)}")
-    print_warnings(plan)
-    refuse_over_cap(plan, cap_usd)
     if run.dry_run:
-        return 0
+        (plan,) = look_up_costs(context, [plan])
+        return _show_plan(plan, cap_usd, as_json=run.as_json)
     if run.detach:
         context.require_fleet()
-    with context.open_session(fleet=not run.detach) as session:
+    if not context.has_database():
+        refuse_over_cap(plan, cap_usd)
+    with context.open_session(fleet=not run.detach, providers=plan.providers) as session:
+        from evalq.bakeoff.launch import start  # it loads Celery, which went on while the engines started
+
+        plan = refine_estimate(session.db, plan)
+        _announce(plan, cap_usd)
         warn_of_looks(session.db, [plan])
         bakeoff_id = start(session, plan, cap_usd=cap_usd, root=context.root)
+        from evalq.cli.progress import (
+            report_detached,
+            watch_and_show,
+        )  # while the first calls are on their way
+
         if run.detach:
             return report_detached(bakeoff_id)
         return watch_and_show(context, session, bakeoff_id, run, pause_on_interrupt=True)
+
+
+def _announce(plan: "Plan", cap_usd: Decimal) -> None:
+    """Print what will be asked and what it may cost; refuse a plan that costs more than the cap."""
+    from evalq.bakeoff.plan import refuse_over_cap
+
+    note(f"{describe_plan(plan)}, cap ${money(cap_usd)}")
+    print_warnings(plan)
+    refuse_over_cap(plan, cap_usd)
+
+
+def _show_plan(plan: "Plan", cap_usd: Decimal, *, as_json: bool) -> int:
+    if as_json:
+        print_json(plan_document(plan, cap_usd))
+    _announce(plan, cap_usd)
+    return 0
 
 
 def _brings_task(eval_set: str | None) -> bool:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from evalq.formats.suite.choice import LoadedSuite
     from evalq.formats.suite.outcomes import SuiteRun
     from evalq.formats.suite.plan import SuiteRunOptions
-    from evalq.formats.suite.read import Suite
 
 SCHEMA = "evalq.baselines/1"
 
@@ -60,7 +59,7 @@ def baseline() -> None:
 @click.option(
     "--accept-doubtful",
     is_flag=True,
-    help="Keep answers with an error status or out of their tolerance, too.",
+    help="Keep answers with an error status, out of their tolerance, or failing a grader, too.",
 )
 @click.option(
     "--force", is_flag=True, help="Replace files under baselines/ even if evalq did not write them."
@@ -92,6 +91,7 @@ def capture(
     from evalq.formats.suite.capture import capture as run_capture
     from evalq.formats.suite.plan import plan_capture
 
+    _refuse_recorded(path)
     loaded, how = _load_regressions(context, path, wanted, run)
     plan = plan_capture(loaded, how, settings=context.settings)
     refuse_foreign_files(plan.suite, (one.id for one in plan.suite.evals), force=force)
@@ -115,21 +115,19 @@ def capture(
 @options.as_json("The evalq.baselines/1 document.")
 @pass_context
 def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> int:
-    """Show the baselines of FILE: their version, when they were captured, and the failures since then."""
-    from evalq.formats.suite.baselines import baseline_rows, load_baselines
-    from evalq.formats.suite.read import read_suite
+    """Show the baselines of FILE: their version, when they were captured, and the failures since then.
 
-    suite = read_suite(path)
-    with context.open_session() as session:
-        known = load_baselines(suite, session.db)
-    rows = [row for row in baseline_rows(suite, known) if eval_id in (None, row.eval_id)]
+    FILE may also be a suite run, such as suite-7: the baselines of its regressions, as the database has them.
+    """
+    suite, rows = _read_baselines(context, path)
+    rows = [row for row in rows if eval_id in (None, row.eval_id)]
     if eval_id is not None and not rows:
         raise InputError(
             Problem(f"the suite has no regression {eval_id!r}", "`evalq baseline show` lists them")
         )
     if as_json:
         listed = [asdict(row) for row in rows]
-        print_json({"schema": SCHEMA, "suite": suite.name, "baselines": listed})
+        print_json({"schema": SCHEMA, "suite": suite, "baselines": listed})
     else:
         _print_rows(rows, with_output=eval_id is not None)
     suggest(f"evalq baseline compare {path}")
@@ -153,20 +151,70 @@ def show(context: Context, path: Path, eval_id: str | None, as_json: bool) -> in
 def compare(context: Context, path: Path, wanted: SuiteOptions, inline: bool, run: RunOptions) -> int:
     """Run the regression evals of FILE and compare their outputs with the baselines.
 
+    FILE may also be a suite run, such as suite-7: its comparisons are shown, and nothing is run.
     Exit code 1: something got worse; 3: inconclusive.
     """
     from evalq.bakeoff.portfolio import refuse_total_over_cap
     from evalq.formats.suite.baselines import load_baselines
     from evalq.formats.suite.plan import plan_suite
 
+    if _is_recorded(path):
+        return _compare_recorded(context, str(path), as_json=run.as_json)
     loaded, how = _load_regressions(context, path, wanted, run)
     with context.open_session(fleet=True) as session:
         plan = plan_suite(loaded, how, settings=context.settings, db=session.db, inline=inline)
         refuse_total_over_cap([bakeoff.plan for bakeoff in plan.bakeoffs], context.cap_usd(run.max_cost_usd))
         done, code = run_plan(context, session, plan, run)
         known = load_baselines(plan.suite, session.db)
-    _show_compared(plan.suite, done, known, as_json=run.as_json)
+    _show_compared(done, known, as_json=run.as_json)
     return code
+
+
+def _is_recorded(path: Path) -> bool:
+    """Whether the argument names a suite run; a file of that name comes first."""
+    from evalq.store import suite_runs
+
+    return suite_runs.is_name(str(path)) and not path.exists()
+
+
+def _refuse_recorded(path: Path) -> None:
+    if _is_recorded(path):
+        raise InputError(
+            Problem(
+                f"capture asks for new outputs, and {path} is a run that is over",
+                f"give the suite's file or folder; `evalq baseline show {path}` shows what is captured",
+            )
+        )
+
+
+def _read_baselines(context: Context, path: Path) -> "tuple[str, list[BaselineRow]]":
+    """The name of a suite and its baselines: those of a file and the database, or of a recorded run."""
+    from evalq.formats.suite.baselines import baseline_rows, baselines_of_suite, load_baselines, rows_of_run
+    from evalq.formats.suite.collect import run_of_record
+    from evalq.formats.suite.read import read_suite
+    from evalq.store import suite_runs
+
+    if _is_recorded(path):
+        with context.open_session() as session:
+            done = run_of_record(session.db, suite_runs.find(session.db, str(path)))
+            return done.suite, rows_of_run(done, baselines_of_suite(session.db, done.suite))
+    suite = read_suite(path)
+    with context.open_session() as session:
+        return suite.name, baseline_rows(suite, load_baselines(suite, session.db))
+
+
+def _compare_recorded(context: Context, name: str, *, as_json: bool) -> int:
+    """Show how the regressions of a suite run did against their baselines."""
+    from evalq.formats.suite.baselines import baselines_of_suite
+    from evalq.formats.suite.collect import run_of_record
+    from evalq.formats.suite.run import verdict_code
+    from evalq.store import suite_runs
+
+    with context.open_session() as session:
+        done = run_of_record(session.db, suite_runs.find(session.db, name))
+        known = baselines_of_suite(session.db, done.suite)
+    _show_compared(done, known, as_json=as_json)
+    return verdict_code(done.judges)
 
 
 def _load_regressions(
@@ -178,6 +226,7 @@ def _load_regressions(
 
 def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
     from evalq.definitions.files import display_path
+    from evalq.store.suite_runs import name_of
 
     if as_json:
         kept = []
@@ -188,7 +237,8 @@ def _show_captured(found: "CapturedBaselines", *, as_json: bool) -> None:
         bakeoffs = list(found.rounds.ids)
         doubtful = [dict(zip(("eval_id", "judge", "reason"), one, strict=True)) for one in found.doubtful]
         document = {"schema": SCHEMA, "captured": kept, "missing": missing, "doubtful": doubtful}
-        print_json({**document, "bakeoffs": bakeoffs})
+        suite_run = name_of(found.rounds.suite_run_id)
+        print_json({**document, "suite_run": suite_run, "bakeoffs": bakeoffs})
     else:
         for one in found.kept:
             version = f" ({one.version})" if one.version else ""
@@ -217,17 +267,17 @@ def _print_rows(rows: "Sequence[BaselineRow]", *, with_output: bool) -> None:
             print_json(row.output)
 
 
-def _show_compared(suite: "Suite", done: "SuiteRun", known: "Baselines", *, as_json: bool) -> None:
+def _show_compared(done: "SuiteRun", known: "Baselines", *, as_json: bool) -> None:
     from evalq.formats.suite.baselines import comparison_rows
     from evalq.reports.text import one_line
 
     rows = list(comparison_rows(done, known))
     if as_json:
-        document = {"schema": SCHEMA, "suite": suite.name, "comparisons": [asdict(row) for row in rows]}
-        print_json({**document, "bakeoffs": list(done.bakeoffs)})
+        document = {"schema": SCHEMA, "suite": done.suite, "comparisons": [asdict(row) for row in rows]}
+        print_json({**document, "suite_run": done.id, "bakeoffs": list(done.bakeoffs)})
     else:
         for row in rows:
             weight = f" [{row.criticality}]" if row.criticality else ""
             reason = f": {row.reason}" if row.reason else ""
             click.echo(one_line(f"{_WORDS[row.status]} {row.eval_id} of {row.judge}{weight}{reason}", 200))
-    suggest(*list_next_commands((), done.bakeoffs))
+    suggest(*list_next_commands(done.id, done.bakeoffs))

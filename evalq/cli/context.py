@@ -1,7 +1,7 @@
 """What every command works with: the environment, the project, its settings, and sessions."""
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import cached_property
@@ -61,17 +61,25 @@ class Context:
         """The cap given on the command line, else that of the settings."""
         return self.settings.max_cost_usd if given is None else given
 
-    def open_session(self, *, fleet: bool = False) -> "AbstractContextManager[Session]":
+    def open_session(
+        self, *, fleet: bool = False, providers: Collection[str] = ()
+    ) -> "AbstractContextManager[Session]":
         """Open the database and the broker; with `fleet`, start workers for embedded ones."""
         from evalq.engines.session import open_session
 
-        return open_session(self.settings, fleet=fleet, cwd=self.cwd, environ=self.environ)
+        return open_session(
+            self.settings, fleet=fleet, providers=providers, cwd=self.cwd, environ=self.environ
+        )
 
     def open_database(self) -> "AbstractContextManager[Database]":
         """Open the database alone, whatever the version of its schema."""
         from evalq.engines.session import open_database
 
         return open_database(self.settings, cwd=self.cwd, environ=self.environ)
+
+    def has_database(self) -> bool:
+        """Whether a database is set, or the embedded one has been started before."""
+        return bool(self.settings.database_url) or (self.data_dir / "postgres").is_dir()
 
     def has_running_fleet(self) -> bool:
         """Whether workers run without this command: of the fleet that is set, or of `evalq up`."""

@@ -64,7 +64,10 @@ def pause(context: Context, words: Sequence[str]) -> int:
 @options.collect_run_options
 @pass_context
 def resume(context: Context, bakeoff: str, run: RunOptions) -> int:
-    """Go on with a stopped bake-off and its paused judges; no job that has ended is run again."""
+    """Go on with a stopped bake-off and its paused judges; no job that has ended is run again.
+
+    Except for a paused judge that has answered nothing: its failed calls, which nobody billed, are repeated.
+    """
     from evalq.bakeoff.conclude import result_of
     from evalq.bakeoff.follow import exit_code
     from evalq.bakeoff.launch import restart

@@ -110,7 +110,7 @@ def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
             gate["gate"],
             _format_limit(gate["limit"]),
             f"{gate['used_rpm']:.0f}/min",
-            str(gate["in_flight"]),
+            _format_in_flight(gate),
             str(gate["waiting"]),
             _format_closure(gate),
         )
@@ -123,6 +123,12 @@ def _print_gates(gates: Sequence[dict[str, Any]]) -> None:
 
 def _format_limit(limit: dict[str, Any]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in limit.items() if value) or "none known"
+
+
+def _format_in_flight(gate: dict[str, Any]) -> str:
+    """The calls in flight, and of how many where the gate has learned that."""
+    room = f" of {gate['room']}" if gate["room"] else ""
+    return f"{gate['in_flight']}{room}"
 
 
 def _format_closure(gate: dict[str, Any]) -> str:

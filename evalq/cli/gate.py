@@ -25,10 +25,11 @@ from evalq.errors import InputError, Problem
 if TYPE_CHECKING:
     from evalq.engines.session import Session
     from evalq.formats.suite.choice import LoadedSuite
+    from evalq.formats.suite.forms import Thresholds
     from evalq.formats.suite.gate_check import Demand, GatedJudge, GateStatus
     from evalq.formats.suite.gates import GateForm
     from evalq.formats.suite.plan import SuiteRunOptions
-    from evalq.formats.suite.read import Suite
+    from evalq.store.database import Database
 
 SCHEMA = "evalq.gate/1"
 
@@ -105,21 +106,21 @@ class _GateResult:
 def gate(context: Context, what: str, how: GateOptions, wanted: SuiteOptions, run: RunOptions) -> int:
     """Pass or fail a phase by its evals.
 
-    FILE is a phase with an eval step, an eval_trigger, or a suite; its suite is run. RUN is a bake-off, or
-    the JSON report of a suite run. The phase report goes to stdout. Exit code 1: FAIL; 3: inconclusive; a
-    gate that does not block always ends with 0.
+    FILE is a phase with an eval step, an eval_trigger, or a suite; its suite is run. RUN is a suite run, such
+    as suite-7, a bake-off, or the JSON report of a suite run; `last` is the last suite run. A bake-off of a
+    suite run means the whole run. The phase report goes to stdout. Exit code 1: FAIL; 3: inconclusive; a gate
+    that does not block always ends with 0.
     """
-    from evalq.store.bakeoffs import is_name
+    from evalq.store import bakeoffs, suite_runs
 
     path = Path(what)
     if how.report:
         _refuse_foreign_report(how.report, how)
-    if not path.exists() and is_name(what):
-        results = [_gate_bakeoff(context, what, how)]
+    if not path.exists() and (bakeoffs.is_name(what) or suite_runs.is_name(what)):
+        results = [_gate_stored(context, what, how)]
     elif not path.exists():
-        raise InputError(
-            Problem("no such file, and no bake-off", "name a file, a bake-off's number or `last`", what)
-        )
+        remedy = "name a file, a suite run such as suite-7, a bake-off's number or `last`"
+        raise InputError(Problem("no such file, and no run", remedy, what))
     elif _is_report(path):
         results = [_gate_saved_report(path, how)]
     else:
@@ -154,17 +155,42 @@ def _gate_saved_report(path: Path, how: GateOptions) -> _GateResult:
     return _GateResult(path.stem, judges, located.value)
 
 
-def _gate_bakeoff(context: Context, name: str, how: GateOptions) -> _GateResult:
+def _gate_stored(context: Context, name: str, how: GateOptions) -> _GateResult:
+    """Check a suite run of the database, or a bake-off that no suite made."""
+    from evalq.formats.suite.gated_run import find_gated_run
+    from evalq.store import bakeoffs
+
+    with context.open_session() as session:
+        run_id = find_gated_run(session.db, name)
+        if run_id is None:
+            return _gate_bakeoff(session.db, bakeoffs.find(session.db, name), how)
+        return _gate_suite_run(session.db, run_id, name, how)
+
+
+def _gate_suite_run(db: "Database", run_id: int, name: str, how: GateOptions) -> _GateResult:
+    """Check a suite run; what its suite demanded when it ran is demanded."""
+    from evalq.formats.suite.collect import run_of_record
+    from evalq.formats.suite.gate_check import gate_report, ks_of
+    from evalq.formats.suite.gated_run import thresholds_of_run
+    from evalq.formats.suite.report import report_of
+    from evalq.store import suite_runs
+
+    row = suite_runs.get(db, run_id)
+    title = suite_runs.name_of(run_id)
+    if name.isdecimal():
+        note(f"bake-off {name} is part of {title}: the whole run is judged")
+    demands = _list_demands(None, thresholds_of_run(row), how)
+    document = report_of(run_of_record(db, row, ks_of(demands)))
+    return _GateResult(title, gate_report(document, demands, strict=how.strict), document)
+
+
+def _gate_bakeoff(db: "Database", bakeoff_id: int, how: GateOptions) -> _GateResult:
     from evalq.formats.suite.collect import run_of_bakeoff
     from evalq.formats.suite.gate_check import gate_report, ks_of
     from evalq.formats.suite.report import report_of
-    from evalq.store import bakeoffs
 
     demands = _list_demands(None, None, how)
-    with context.open_session() as session:
-        bakeoff_id = bakeoffs.find(session.db, name)
-        done = run_of_bakeoff(session.db, bakeoff_id, ks_of(demands))
-    document = report_of(done)
+    document = report_of(run_of_bakeoff(db, bakeoff_id, ks_of(demands)))
     return _GateResult(f"bake-off {bakeoff_id}", gate_report(document, demands, strict=how.strict), document)
 
 
@@ -204,15 +230,18 @@ def _load_gate(
     loaded, run_options = load_suite_with_options(
         context, form.suite, filtered, allow_unpriced=run.allow_unpriced
     )
-    demands = _list_demands(form, loaded.suite, how)
+    demands = _list_demands(form, loaded.suite.thresholds, how, file=loaded.suite.file)
     samples = wanted.samples or samples_for(demands, run_options.samples)
     return _LoadedGate(form, loaded, replace(run_options, samples=samples), demands)
 
 
-def _list_demands(form: "GateForm | None", suite: "Suite | None", how: GateOptions) -> "list[Demand]":
+def _list_demands(
+    form: "GateForm | None", shared: "Thresholds | None", how: GateOptions, *, file: str = ""
+) -> "list[Demand]":
     from evalq.formats.suite.gate_check import collect_demands, parse_thresholds
 
-    return collect_demands(form, suite, context=how.thresholds_of, given=parse_thresholds(how.given))
+    given = parse_thresholds(how.given)
+    return collect_demands(form, shared, context=how.thresholds_of, given=given, file=file)
 
 
 def _run_gate(
@@ -322,6 +351,7 @@ def _gate_document(result: _GateResult) -> dict[str, Any]:
         "verdict": result.verdict,
         "blocking": result.blocking,
         "run_id": report["metadata"]["run_id"],
+        "suite_run": report["metadata"].get("suite_run"),
         "summary": report["summary"],
         "judges": judges,
         "files": [str(path) for path in result.written],

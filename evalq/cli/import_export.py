@@ -70,7 +70,8 @@ def import_(
 def _load(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask"]:
     from evalq.definitions.files import display_path, read_text
     from evalq.definitions.fit import check_fit
-    from evalq.formats import FORMATS, recognise
+    from evalq.formats import recognise
+    from evalq.formats.known_formats import FORMATS
 
     importer = recognise(source)
     if importer is None:

@@ -12,6 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
 from evalq.definitions.money import money
+from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.bakeoff.inspect import CaseFilter, Filter
@@ -121,14 +122,18 @@ def inspect(
     limit: int,
     as_json: bool,
 ) -> int:
-    """Show a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`."""
+    """Show a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`.
+
+    ID may also be a suite run, such as suite-7: its report is shown.
+    """
     from evalq.bakeoff.conclude import result_of
     from evalq.bakeoff.inspect import CaseFilter, find_cases, require_judge
-    from evalq.store import bakeoffs
+    from evalq.store import bakeoffs, suite_runs
 
-    show: Filter = "disagreements" if disagreements else "all"
-    if show_failures:
-        show = "failures"
+    if suite_runs.is_name(bakeoff):
+        for_cases = disagreements or case_id or judge or show_calls or show_kappa
+        return _show_suite_run(context, bakeoff, for_cases=bool(for_cases), as_json=as_json)
+    show = _choose_cases(failures=show_failures, disagreements=disagreements)
     wanted = CaseFilter(show, case_id, judge, limit)
     with context.open_session() as session:
         result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
@@ -142,6 +147,25 @@ def inspect(
         else:
             cases, total = find_cases(session.db, result, wanted)
             _show_cases(result, cases, total, wanted, as_json=as_json)
+    return 0
+
+
+def _choose_cases(*, failures: bool, disagreements: bool) -> "Filter":
+    if failures:
+        return "failures"
+    return "disagreements" if disagreements else "all"
+
+
+def _show_suite_run(context: Context, name: str, *, for_cases: bool, as_json: bool) -> int:
+    """Show the report of a suite run; its cases and calls belong to its bake-offs."""
+    from evalq.cli.suite import read_report, show_recorded_report
+
+    document = read_report(context, name)
+    if for_cases:
+        ids = ", ".join(str(one) for one in document["eval_report"]["metadata"]["bakeoffs"])
+        remedy = f"inspect one of its bake-offs: {ids}" if ids else "it has reached none"
+        raise InputError(Problem(f"{name} is a suite run: it is shown as a whole", remedy))
+    show_recorded_report(document, verbose=True, as_json=as_json)
     return 0
 
 

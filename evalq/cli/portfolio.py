@@ -12,7 +12,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, write_json
-from evalq.cli.preflight import describe_plan, print_warnings, warn_of_looks
+from evalq.cli.preflight import describe_plan, look_up_costs, print_warnings, warn_of_looks
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 
@@ -53,34 +53,41 @@ def frontier(context: Context, ids: str, as_json: bool) -> int:
 
 def read_tasks(context: Context, task: str, *, all_tasks: bool) -> list[str]:
     """The tasks of --task, where a path is always one task, or those of --all-tasks."""
-    from evalq.bakeoff.portfolio import all_tasks as list_all_tasks
-
     names = [task] if Path(task).is_file() else options.split_names(task)
     if names and all_tasks:
         raise click.UsageError("--task and --all-tasks exclude each other.")
     if not names and not all_tasks:
         raise click.UsageError("Missing option '--task'.")
-    return list_all_tasks(context.root) if all_tasks else names
+    if not all_tasks:
+        return names
+    from evalq.bakeoff.portfolio import all_tasks as list_all_tasks
+
+    return list_all_tasks(context.root)
 
 
 def run_tasks(
     context: Context, names: Sequence[str], eval_set: str | None, like: "Request", run: RunOptions
 ) -> int:
     """Run the same judges on several tasks, one bake-off after the other, then compare all of them."""
+    from evalq.bakeoff.estimate import refine_estimate
     from evalq.bakeoff.portfolio import PortfolioTask, refuse_total_over_cap, select
     from evalq.formats import prepare_all
 
     requests = select(names, eval_set, like=like, root=context.root)
     plans = prepare_all(requests, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
-    _announce_all(plans, cap_usd)
-    refuse_total_over_cap(plans, cap_usd)
     if run.dry_run:
+        _announce_all(look_up_costs(context, plans), cap_usd)
         return 0
     if run.detach:
         context.require_fleet()
-    entries = [PortfolioTask(request, plan) for request, plan in zip(requests, plans, strict=True)]
-    with context.open_session(fleet=not run.detach) as session:
+    providers = frozenset().union(*(plan.providers for plan in plans))
+    if not context.has_database():
+        refuse_total_over_cap(plans, cap_usd)
+    with context.open_session(fleet=not run.detach, providers=providers) as session:
+        plans = [refine_estimate(session.db, plan) for plan in plans]
+        _announce_all(plans, cap_usd)
+        entries = [PortfolioTask(request, plan) for request, plan in zip(requests, plans, strict=True)]
         warn_of_looks(session.db, plans)
         if run.detach:
             return _start_all(context, session, entries, cap_usd)
@@ -88,6 +95,9 @@ def run_tasks(
 
 
 def _announce_all(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
+    """Print what will be asked and what it may cost; refuse plans that cost more than the cap."""
+    from evalq.bakeoff.portfolio import refuse_total_over_cap
+
     for plan in plans:
         note(describe_plan(plan))
         print_warnings(plan)
@@ -96,6 +106,7 @@ def _announce_all(plans: "Sequence[Plan]", cap_usd: Decimal) -> None:
     calls = sum(plan.n_jobs for plan in plans)
     costs = f"est. ${money(estimate)}, at most ${money(worst)}, cap ${money(cap_usd)}"
     note(f"{len(plans)} tasks: {calls} calls, {costs}")
+    refuse_total_over_cap(plans, cap_usd)
 
 
 def _start_all(

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,8 +13,9 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table, suggest
-from evalq.engines.fleet import process_argv, python_path
-from evalq.errors import InputError, Problem
+from evalq.engines.fleet import process_argv
+from evalq.engines.head_start import python_path
+from evalq.errors import EvalqError, InputError, Problem
 
 if TYPE_CHECKING:
     from evalq.grading.sandbox.availability import EscapeTrial
@@ -156,11 +158,31 @@ def up(context: Context) -> int:
         db = Database(engines.database_url)
         apply_schema(db)
         db.close()
-        ensure_supervisor(folder, processes=fleet.processes, slots=fleet.slots, env=context.environ)
+        ensure_supervisor(
+            folder,
+            processes=fleet.processes,
+            slots=fleet.slots_per_process,
+            providers=_usable_providers(context),
+            env=context.environ,
+        )
         wait_for_fleet(folder)
-    click.echo(f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots} slots")
+    click.echo(
+        f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots_per_process} slots"
+    )
     suggest("evalq bake-off … --detach", "evalq doctor", "evalq down")
     return 0
+
+
+def _usable_providers(context: Context) -> set[str]:
+    """The providers of the project's own judges, and those with a key: bake-offs to come will call them."""
+    from evalq.keys import PROVIDER_KEYS
+
+    usable: set[str] = {judge.provider for judge in context.settings.judges.values()}
+    # A keys file that cannot be read is reported by the bake-off that needs it.
+    with suppress(EvalqError):
+        environ = context.environment_with_keys()
+        usable |= {provider for provider, variable in PROVIDER_KEYS.items() if environ.get(variable)}
+    return usable
 
 
 @click.command()
@@ -178,7 +200,7 @@ def down(context: Context, force: bool) -> int:
 
 
 @click.command()
-@click.option("-c", "--slots", type=click.IntRange(1, 1000), help="Jobs at once; default: fleet.slots.")
+@click.option("-c", "--slots", type=click.IntRange(1, 4096), help="Calls at once; default: fleet.slots.")
 @click.option("-Q", "--queues", help="Queues to serve, separated by commas; default: all but the sandbox's.")
 @click.option("--sandbox", is_flag=True, help="Only run code for graders, without any keys.")
 @click.option(
@@ -199,9 +221,9 @@ def worker(
         environ, served, default_slots = without_keys(context.environ), SANDBOX_QUEUE, SANDBOX_SLOTS
     else:
         environ, served = dict(context.environ), queues or ",".join(QUEUES)
-        default_slots = context.settings.fleet.slots
+        default_slots = context.settings.fleet.slots_per_process
     node = f"evalq-{os.getpid()}@{socket.gethostname()}"
-    pool = ["--pool", "threads", "-c", str(slots or default_slots), "-Q", served, "-n", node, "-l", loglevel]
+    pool = ["-c", str(slots or default_slots), "-Q", served, "-n", node, "-l", loglevel]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     if events:
         quiet.append("-E")

@@ -15,7 +15,7 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, suggest, warn
-from evalq.cli.preflight import describe_plan
+from evalq.cli.preflight import describe_plan, look_up_costs
 from evalq.definitions.money import money
 
 if TYPE_CHECKING:
@@ -154,7 +154,9 @@ def watched_runner(
             result = watch_to_end(context, session, bakeoff_id, run, interrupt=is_over)
             return None if is_over() and result.state != "concluded" else result
 
-        yield SuiteRunner(session, context.cap_usd(run.max_cost_usd), context.root, watch, is_over)
+        yield SuiteRunner(
+            session, context.cap_usd(run.max_cost_usd), context.root, watch, is_over, _announce_id
+        )
     if interrupt():
         note("stopped: no more is spent, every answer paid for is stored")
         if started:
@@ -162,6 +164,10 @@ def watched_runner(
         raise click.exceptions.Abort
     if limit_s is not None and is_over():
         note(f"timeout_global: {limit_s:g} s are over; evals not reached are skipped")
+
+
+def _announce_id(suite_run: str) -> None:
+    note(f"suite run {suite_run}")
 
 
 @click.group()
@@ -217,7 +223,9 @@ def run_command(
     loaded, how = load_suite_with_options(context, path, wanted, allow_unpriced=run.allow_unpriced)
     settings, cap_usd = context.settings, context.cap_usd(run.max_cost_usd)
     if run.dry_run:
-        _announce(plan_suite(loaded, how, settings=settings, db=None, inline=inline), cap_usd)
+        plan = plan_suite(loaded, how, settings=settings, db=None, inline=inline)
+        plans = look_up_costs(context, [bakeoff.plan for bakeoff in plan.bakeoffs])
+        _announce(plan.with_plans(plans), cap_usd)
         return 0
     with context.open_session(fleet=True) as session:
         plan = plan_suite(loaded, how, settings=settings, db=session.db, inline=inline)
@@ -249,7 +257,7 @@ def run_plan(
 
     limit_s = plan.suite.config.timeout_global
     with watched_runner(context, session, run, limit_s=limit_s) as runner:
-        done, rounds = run_suite(runner, plan, started=datetime.now(UTC))
+        done, rounds = run_suite(runner, plan)
     record_comparisons(session.db, plan.suite, plan.evals, done.judges)
     return done, exit_code(done.judges, rounds)
 
@@ -281,19 +289,58 @@ def _show_report(
         note(f"wrote {display_path(path)}")
     if suite.reporting.notify_on_failure and done.has_failures:
         send_alert(context, session, document)
-    suggest(*list_next_commands(written, done.bakeoffs))
+    suggest(*list_next_commands(done.id, done.bakeoffs))
 
 
-def list_next_commands(written: Sequence[Path], bakeoffs: Sequence[int]) -> list[str]:
-    """What to run after a suite; it may have written no file and reached no bake-off."""
-    from evalq.definitions.files import display_path
-
-    commands = []
-    if written:
-        commands.append(f"evalq gate {display_path(written[0])}")
+def list_next_commands(suite_run: str, bakeoffs: Sequence[int]) -> list[str]:
+    """What to run after a suite; it may have reached no bake-off."""
+    commands = [f"evalq gate {suite_run}"]
     if bakeoffs:
         commands.append(f"evalq inspect {bakeoffs[0]} --show-failures")
-    return commands or ["evalq runs"]
+    return commands
+
+
+@suite.command("report")
+@click.argument("name", metavar="ID", default="last")
+@click.option("--output-dir", type=click.Path(path_type=Path), help="Write the report's files there, too.")
+@click.option("--verbose", is_flag=True, help="Print a line for every eval.")
+@options.as_json("The report on stdout, as JSON.")
+@pass_context
+def report_command(context: Context, name: str, output_dir: Path | None, verbose: bool, as_json: bool) -> int:
+    """Report on a suite run again, with the verdicts as they are now.
+
+    ID is what `suite run` prints, such as suite-7, or `last`.
+    """
+    from evalq.formats.suite.report_files import SUFFIXES, write_results
+
+    document = read_report(context, name)
+    show_recorded_report(document, verbose=verbose, as_json=as_json)
+    if output_dir:
+        for path in write_results(output_dir, document, list(SUFFIXES), now=datetime.now(UTC)):
+            note(f"wrote {path}")
+    return 0
+
+
+def read_report(context: Context, name: str) -> dict[str, Any]:
+    """The report of a recorded suite run."""
+    from evalq.formats.suite.collect import run_of_record
+    from evalq.formats.suite.report import report_of
+    from evalq.store import suite_runs
+
+    with context.open_session() as session:
+        return report_of(run_of_record(session.db, suite_runs.find(session.db, name)))
+
+
+def show_recorded_report(document: dict[str, Any], *, verbose: bool, as_json: bool) -> None:
+    """Print the report of a recorded suite run, and what to do next."""
+    from evalq.formats.suite.render import render_plain
+
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(render_plain(document, verbose=verbose))
+    about = document["eval_report"]["metadata"]
+    suggest(*list_next_commands(about["suite_run"], about["bakeoffs"]))
 
 
 def send_alert(

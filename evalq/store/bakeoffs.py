@@ -227,12 +227,17 @@ def set_cap(db: Database | Connection, bakeoff_id: int, cap_usd: Decimal) -> Non
 
 @transactional
 def reopen(tx: Connection, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
-    """Let a stopped bake-off and its paused judges go on; False when every job has ended."""
+    """Let a stopped bake-off and its paused judges go on; False when every job has ended.
+
+    A paused judge that has answered nothing begins anew: the calls that failed were not billed.
+    """
     lock_conclusions(tx, bakeoff_id)
     found = runs(tx, bakeoff_id)
     if all(run.state == "concluded" for run in found):
         return False
     paused = [run.id for run in found if run.state == "paused"]
+    unanswered = [row["run_id"] for row in tx.rows("unanswered_runs", run_ids=paused)]
+    tx.rows("supersede_errors", run_ids=unanswered)
     tx.run("reopen_eval_runs", run_ids=[run.id for run in found if run.state != "concluded"])
     _go_on(tx, bakeoff_id, runs=found, reopened=paused, cap_usd=cap_usd)
     return True

@@ -240,3 +240,26 @@ def test_what_has_ended_completely_is_not_reopened_nor_given_another_cap(
     before = sql("SELECT bakeoffs::text FROM bakeoffs")
     assert not restart(session, running, cap_usd=Decimal(100))
     assert sql("SELECT bakeoffs::text FROM bakeoffs") == before
+
+
+@pytest.mark.parametrize(
+    ("ends", "n_repeated"),
+    [
+        (["call_permanent", "call_permanent"], 2),
+        (["call_permanent", "call_transient"], 2),
+        (["call_permanent", "call_ambiguous"], 0),  # perhaps billed
+        (["call_permanent", "truncated"], 0),  # billed
+        (["call_permanent", None], 0),  # it has answered
+    ],
+)
+def test_resume_repeats_the_failed_calls_of_a_judge_that_has_answered_nothing(
+    db: Database, sql: Sql, session: Session, running: int, job_ids: Ids, ends: list[Any], n_repeated: int
+) -> None:
+    for job_id, error_kind in zip(job_ids(running)[3:], ends, strict=False):
+        job = jobs.claim(db, job_id, lease_s=60)
+        assert job
+        assert jobs.finish(db, job, Outcome("errored" if error_kind else "failed", error_kind), [])
+    pause(session, running, judges=["slow"])
+    assert restart(session, running, cap_usd=None)
+    assert sql("SELECT count(*) FROM superseded_outcomes") == [(n_repeated,)]
+    assert sql("SELECT count(*) FROM jobs WHERE state = 'done'") == [(len(ends) - n_repeated,)]

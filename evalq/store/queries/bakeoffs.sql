@@ -126,6 +126,11 @@ UPDATE jobs j SET state = 'ready', losses = 0, not_before = '-infinity', queued_
        stage = 'call', gate = r.gate
 FROM errored e, runs r WHERE j.id = e.job_id AND r.id = j.run_id RETURNING j.run_id;
 
+-- unanswered_runs --
+-- Those of some runs whose judge has answered nothing so far: every outcome is a failed call that nobody billed.
+SELECT run_id FROM outcomes WHERE run_id = ANY(%(run_ids)s)
+GROUP BY run_id HAVING bool_and(verdict = 'errored' AND error_kind IN ('call_permanent', 'call_transient'));
+
 -- reopen_eval_runs --
 -- Mark the rows of runs that go on, and delete their agreements: both are written again when the runs end or stop.
 WITH agreements AS (

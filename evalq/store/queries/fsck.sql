@@ -297,7 +297,7 @@ INSERT INTO spending (scope, day) SELECT scope, (now() AT TIME ZONE 'UTC')::date
 ON CONFLICT DO NOTHING;
 
 -- lock_spending --
--- Block reservations and settlements under daily caps until the transaction ends; in the order of reserve_call.
+-- Block reservations and settlements under daily caps until the transaction ends; in the order of reserve_calls.
 SELECT scope FROM spending ORDER BY scope, day FOR NO KEY UPDATE;
 
 -- recompute_spending --
