@@ -12,7 +12,7 @@ ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 80
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
-.PHONY: demo test check faults bench house map wheel clean bubblewrap
+.PHONY: demo test check faults bench profile house map wheel clean bubblewrap
 
 # With uv, which takes seconds; with pip where uv cannot be had.
 define install
@@ -60,11 +60,15 @@ test: $(STAMP) bubblewrap
 faults: $(STAMP)
 	$(PY) -m pytest tests/faults -q --faults-long --timeout=3600
 
+# Half an hour or more on a quiet machine. Peers are installed into the user's cache; one that cannot be is left out.
 bench: $(STAMP)
 	$(PY) -m benchmarks.startup
 	$(PY) -m benchmarks.publishing
+	$(PY) -m benchmarks.batches
 	$(PY) -m benchmarks.simulator
-	$(PY) -m benchmarks.throughput
+	$(PY) -m benchmarks.wire
+	$(PY) -m benchmarks.permits
+	$(PY) -m benchmarks.workloads W1 W2 W3 W4 --growth --processes --results benchmarks/RESULTS.md --readme README.md
 	$(PY) -m benchmarks.limits
 	$(PY) -m benchmarks.statistics
 	$(PY) -m benchmarks.intervals
@@ -72,6 +76,11 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.sandbox
 	$(PY) -m benchmarks.patterns
 	$(PY) -m benchmarks.scrubbing
+	$(PY) -m benchmarks.kills
+
+# Where a job's CPU goes inside a worker, sampled by py-spy.
+profile: $(STAMP)
+	$(PY) -m benchmarks.worker_profile
 
 # Entries, files, lines and layers of the tree, and the modules one job passes through.
 house: $(STAMP)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.throughput import TASK, clean_environment, write_cases
+from benchmarks.echo_project import TASK, clean_environment, write_cases
 from benchmarks.unnamed_limits import measure
 from evalq.engines.simulator.process import Simulator, running_simulator
 

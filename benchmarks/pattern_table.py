@@ -26,6 +26,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.definitions.located": "_HARD_TO_STORE _JSON_TOKEN",
         "evalq.formats.suite.render": "_LINE_START _SPECIAL _code_block",
         "evalq.grading.checks.decisions": "_find_refusal read_decision",
+        "evalq.grading.checks.text": "_LONG_RUN",
         "evalq.grading.code": "_ASSIGNS _GOES_ON _OPENS _STARTS _USES "
         "_defines _fenced_blocks _is_needed _join_blocks",
         "evalq.grading.prompts": "_LOOKALIKE _NONCE",
@@ -49,7 +50,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "_REQUEST_ID _STATUS",
         "evalq.calling.providers.throttling": "_DURATION _IN_WORDS _LIMIT",
         "evalq.calling.providers.http": "_HEADER_NAME",
-        "evalq.store.database": "_mapped_errors",
+        "evalq.store.database": "mapped_errors",
     },
     _FILES: {
         "evalq.bakeoff.holdout.chain": "parse_anchor",
@@ -81,6 +82,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.formats.eva.promote": "_LINE",
         "evalq.formats.eva.prompt": "_FIELD _NAME",
         "evalq.formats.javascript_regex": "_CODE_POINT _GROUP_NAME _HEX _MODIFIERS _REPEAT",
+        "evalq.formats.own_scale": "_ONE_IF _RANGES _ZERO_ELSE",
         "evalq.formats.promptfoo.load": "_NAME",
         "evalq.formats.promptfoo.read": "_EXPECTED_COLUMN _FIELD _LOGIC _SHORT_CHECK",
         "evalq.formats.skills.trigger_cases": "_get_unquoted_field",
@@ -99,6 +101,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.keys": "_LINE _NAME _VALUE",
         "evalq.review.items": "_NAME",
         "evalq.settings": "_parse_number",
+        "evalq.store.suite_runs": "_NAME",
     },
     _REQUESTS: {
         "evalq.engines.simulator.answers": "_SAY",

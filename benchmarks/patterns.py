@@ -3,12 +3,13 @@
 `--own` attacks our own only, and ends with 1 if one of them does not get to the end of a long text.
 """
 
+import asyncio
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.pattern_attacks import Use, evil_texts, find_patterns
 from benchmarks.pattern_table import AT_MOST, attacked, built_uses
@@ -17,6 +18,8 @@ from evalq.definitions.task import TaskConfig
 from evalq.grading.grade import grade_answer
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion, Grade
+
+Result = TypeVar("Result")
 
 SIZE = 1_000_000
 EVIL = {
@@ -39,13 +42,17 @@ class NoContext:
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"a check must do without {name}")
 
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        return work()
+
 
 def marked(pattern: str, text: str) -> Grade:
     """What the `regex` grader makes of a text."""
     graders = [{"type": "regex", "pattern": pattern}]
     fields = {"name": "t", "system_prompt": "", "user_template": "", "graders": graders}
     task, case = TaskConfig.model_validate(fields), EvalCase(id="c", inputs={})
-    [grade] = grade_answer(AnswerToGrade(task, case, Completion("answered", text)), NoContext())
+    answer = AnswerToGrade(task, case, Completion("answered", text))
+    [grade] = asyncio.run(grade_answer(answer, NoContext()))
     return grade
 
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from benchmarks.throughput import TASK, clean_environment, write_cases
+from benchmarks.echo_project import TASK, clean_environment, write_cases
 
 LATENCY_S = 0.2
 BURST_S = 2.0
