@@ -13,7 +13,7 @@ from evalq.engines.broker import Broker
 from evalq.store.database import Database
 from evalq.store.jobs import QueuedJob
 
-N = 24
+N = 60  # more than the slots of two workers and what they have in hand
 N_JOBS = 2 * N
 QUEUE = "calls.openai"
 NewScene = Callable[..., Scene]
@@ -96,6 +96,9 @@ class FiveTimes:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+
+    def learned_room(self, gate: str) -> int | None:
+        return self._broker.learned_room(gate)
 
     def publish(self, jobs: Sequence[QueuedJob]) -> None:
         self._broker.publish([job for job in jobs for _ in range(5)])

@@ -120,12 +120,12 @@ def test_a_statement_that_is_gone_with_the_old_schema_ends_no_job(
     scene.start("w1", "w2")
     bakeoff_id = scene.bake(scene.plan(N))
     scene.wait_for_outcomes(10)
-    [(settle_call,)] = scene.sql("SELECT pg_get_functiondef('settle_call'::regproc)")
+    [(settle_calls,)] = scene.sql("SELECT pg_get_functiondef('settle_calls'::regproc)")
     scene.in_flight_at_kills = 2 * scene.slots  # each slot pays for at most one answer it cannot store
-    scene.sql(f"{NEWER_SCHEMA}; DROP FUNCTION settle_call")
+    scene.sql(f"{NEWER_SCHEMA}; DROP FUNCTION settle_calls")
     scene.wait(lambda: not scene.pid("w1") and not scene.pid("w2"))
     assert scene.sql("SELECT count(*) FROM outcomes WHERE verdict = 'errored'") == [(0,)]
-    scene.sql(f"{OWN_SCHEMA}; {settle_call}")
+    scene.sql(f"{OWN_SCHEMA}; {settle_calls}")
     assert scene.wait_for_end(bakeoff_id) == "concluded"
     judged(scene, bakeoff_id, fault="20 newer function", same_as=N)
 

@@ -25,27 +25,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalq.engines import die_with_parent
+from workers import preload
 
 _LARGEST_REQUEST = 4_000_000
-# What celery loads when a worker starts; workers.* itself reads the environment as it is imported.
-_MORE = (
-    *(
-        "celery.bin.worker",
-        "celery.bin.beat",
-        "celery.apps.worker",
-        "celery.apps.beat",
-        "celery.worker.worker",
-    ),
-    *("celery.concurrency.thread", "celery.backends.redis", "celery.loaders.app", "celery.fixups.django"),
-    *("celery.app.amqp", "celery.app.control", "celery.app.events", "celery.app.log", "celery.events.state"),
-    *(
-        "celery.worker.strategy",
-        "celery.worker.components",
-        "celery.worker.consumer",
-        "celery.worker.control",
-    ),
-    *("kombu.transport.redis", "psutil", "openai"),
-)
+# What a worker imports; the rest of workers.* reads the environment as it is imported.
+_MORE = (*preload.MODULES, "celery.apps.beat", "openai")
 
 
 class Forked:

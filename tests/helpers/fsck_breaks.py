@@ -21,7 +21,9 @@ INSERT INTO eval_runs SELECT copied.* FROM eval_runs e, jsonb_populate_record(NU
 WHERE e.id = {run(FINISHED, 0)}
 """
 IN_FLIGHT = f"""
-SELECT reserve_call({RUNNING}, {READY}, 'answer', 'sim-a', 'simulated', 'sim-a', 'key', 1, 0.001, 0)
+SELECT * FROM reserve_calls(jsonb_build_array(jsonb_build_object('bakeoff_id', {RUNNING}, 'job_id', {READY},
+    'purpose', 'answer', 'judge', 'sim-a', 'provider', 'simulated', 'model', 'sim-a', 'key', 'key',
+    'attempt', 1, 'usd', 0.001, 'margin', 0)))
 """
 SWAP = f"""
 ALTER TABLE outcomes DROP CONSTRAINT outcomes_run_id_case_id_sample_key;

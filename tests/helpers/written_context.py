@@ -8,6 +8,7 @@ from evalq.grading.sandbox.program import Program, ProgramRun
 from evalq.records import Prompt
 
 Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 
 class WrittenContext:
@@ -18,15 +19,18 @@ class WrittenContext:
         self._opponents = opponents or {}
         self.asked: list[tuple[str | None, Prompt]] = []
 
-    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Read]) -> Read:
         assert self._replies, "no grader model is to be asked here"
         self.asked.append((model, prompt))
         return read(self._replies.pop(0))
 
-    def run(self, program: Program) -> ProgramRun:
+    async def run(self, program: Program) -> ProgramRun:
         raise AssertionError(f"{program.function} is not to be run here")
 
-    def answer_of(self, judge: str) -> str:
+    async def answer_of(self, judge: str) -> str:
         if judge not in self._opponents:
             raise UngradableAnswer(f"{judge} has no answer")
         return self._opponents[judge]
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        return work()
