@@ -95,7 +95,7 @@ def bake_off(
     for warning in _collect_warnings(plan):
         warnings.warn(warning, stacklevel=2)
     cap_usd = settings.max_cost_usd if max_cost_usd is None else _read_cap(max_cost_usd)
-    with open_session(settings, fleet=True) as session:
+    with open_session(settings, fleet=True, providers=plan.providers) as session:
         bakeoff_id = start(session, plan, cap_usd=cap_usd, root=root)
         follow_to_end(session, bakeoff_id, show=on_progress or show_nothing)
         result = result_of(session.db, bakeoff_id)

@@ -31,24 +31,34 @@ _BROKER_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "redis+so
 _CELERY_SCHEMES = {"valkey": "redis", "valkeys": "rediss"}
 
 
+_AUTO_SLOTS = 512
+
+
 class Fleet(Definition):
     """The fleet a command starts when no other runs, and how workers behave.
 
     A dead worker's jobs come back after `lease_s`; a worker that was stopped leaves within `drain_s`; one
     that has grown beyond `memory_mb` restarts. A judge is paused after `dead_after_s` of failures without an
-    answer.
+    answer. `slots` are the calls in flight of each process; without them each judge that has no limit learns
+    how many it takes. `messages` are fetched and acknowledged in batches, or one by one as Celery does.
     """
 
     processes: int = Field(default=2, ge=1, le=256)
-    slots: int = Field(default=64, ge=1, le=1024)
+    slots: int | None = Field(default=None, ge=1, le=4096)
     lease_s: float = Field(default=60, ge=1, le=3600)
     drain_s: float = Field(default=100, ge=0, le=3600)
     memory_mb: int = Field(default=1500, ge=1)
     dead_after_s: float = Field(default=60, ge=1, le=86400)
+    messages: Literal["batched", "plain"] = "batched"
+
+    @property
+    def slots_per_process(self) -> int:
+        """The calls in flight that one process may have."""
+        return self.slots or _AUTO_SLOTS
 
     @property
     def lost_after_s(self) -> float:
-        """After this time, a message whose queue is empty is lost: no worker prefetches."""
+        """After this time, a message whose queue is empty is lost: workers claim at once what they fetch."""
         return self.lease_s / 4
 
 
@@ -314,6 +324,7 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_FLEET_DRAIN_S": (("fleet", "drain_s"), _parse_number),
     "EVALQ_FLEET_MEMORY_MB": (("fleet", "memory_mb"), _parse_whole_number),
     "EVALQ_FLEET_DEAD_AFTER_S": (("fleet", "dead_after_s"), _parse_number),
+    "EVALQ_FLEET_MESSAGES": (("fleet", "messages"), _parse_text),
     "EVALQ_AMBIGUOUS_REPEATS": (("ambiguous_repeats",), _parse_whole_number),
     "EVALQ_GRADER_MODEL": (("grader_model",), _parse_text),
     "EVALQ_DEFAULT_JUDGES": (("default_judges",), _parse_names),

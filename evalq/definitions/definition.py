@@ -51,7 +51,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class Definition(BaseModel):
     """Part of a file the user wrote: unknown keys refused, types exact, never changed after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Absence(Enum):

@@ -88,9 +88,10 @@ class Project:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Ours without anything that is evalq's, and another home."""
+        """Ours without anything that is evalq's, another home, and a cache that the projects share."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("EVALQ_")}
-        return {**inherited, "HOME": str(self.folder / "home"), "COLUMNS": "100", **self.settings}
+        places = {"HOME": str(self.folder / "home"), "XDG_CACHE_HOME": str(self.folder.parent / "cache")}
+        return {**inherited, **places, "COLUMNS": "100", **self.settings}
 
     def write(self, name: str, text: str) -> None:
         path = self.folder / name

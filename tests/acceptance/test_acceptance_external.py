@@ -27,8 +27,10 @@ def essence(document: dict[str, Any]) -> dict[str, Any]:
 def unserved(new_project: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A project that is told of a database and a broker which run already; nobody works for them yet."""
     with attach(tmp_path_factory.mktemp("e") / "d") as engines:
-        urls = {"EVALQ_DATABASE_URL": engines.database_url, "EVALQ_BROKER_URL": engines.broker_url}
-        yield new_project(**urls)
+        with psycopg.connect(engines.database_url, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE outside")
+        url = engines.database_url.replace("/evalq?", "/outside?")
+        yield new_project(EVALQ_DATABASE_URL=url, EVALQ_BROKER_URL=engines.broker_url)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ judges:
     {provider: simulated, model: mute, misbehaviour: {empty: 1}, time_scale: 0, price: {input: 1, output: 5}}
   slow: {provider: simulated, model: slow, latency_ms: {p50: 300, p95: 400}, price: {input: 1, output: 5}}
   dear: {provider: simulated, model: dear, time_scale: 0, price: {input: 1000, output: 0}}
+  unknown: {provider: simulated, model: unknown, time_scale: 0, price: {input: 1000, output: 0}}
 """
 TASK = """\
 name: {name}
@@ -132,8 +133,9 @@ def test_one_cap_holds_for_all_and_stops_the_second_task(served: Any) -> None:
 
 def test_a_task_the_rest_of_the_cap_cannot_pay_for_is_not_started(served: Any) -> None:
     # After the first task less is left than the thirty questions of the second are projected at.
+    # The judge has answered nothing before: its costs are a guess.
     tasks = ("bake-off", "--task", "rivers,towns", "--eval-set", "rivers=dev-12,towns=more", "--judges")
-    document = served.bake(*tasks, "dear", "--max-cost-usd", "0.6", code=4)
+    document = served.bake(*tasks, "unknown", "--max-cost-usd", "0.6", code=4)
     assert [task["state"] for task in document["tasks"]] == ["concluded"]
     assert document["not_started"] == ["towns"]
 

@@ -45,7 +45,7 @@ TROUBLE = {"schedule": ["429:ms=100", "503", "malformed", "ok"]}
 AUTH = "someone:sk-canary-flower-5f3a9e17c2"
 BAKE = ("bake-off", "--task", "capitals", "--eval-set", "dev-3")
 OF_ENVIRONMENT, OF_FILE = ("ANTHROPIC_API_KEY", "GPT_KEY"), ("GEMINI_API_KEY", "XAI_API_KEY", "RAG_KEY")
-TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'evalq'"
 ENCODED = re.compile(r"[A-Za-z0-9+/=]{16,}")
 
 

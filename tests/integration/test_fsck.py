@@ -111,7 +111,7 @@ def contents(sql: Sql) -> Contents:
     """Everything in the database by table, but for the dates of conclusions."""
 
     def read() -> dict[str, list[str]]:
-        tables = [name for (name,) in sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+        tables = [name for (name,) in sql("SELECT tablename FROM pg_tables WHERE schemaname = 'evalq'")]
         rows = "SELECT (to_jsonb(t) - 'concluded_at')::text FROM {} t ORDER BY 1"
         return {table: [row for (row,) in sql(rows.format(table))] for table in tables}
 

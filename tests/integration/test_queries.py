@@ -13,10 +13,9 @@ from evalq.store.database import Database, named_queries
 Sql = Callable[..., list[tuple[Any, ...]]]
 
 ROOT = Path(evalq.__file__).parents[1]
-# These two kinds of statement cannot be prepared; the tests of recording and of the schema run them.
-PREPARABLE = {
-    name: text for name, text in named_queries().items() if not re.search(r"^(COPY|CREATE)", text, re.M)
-}
+# These kinds of statement cannot be prepared; the tests of recording and of the schema run them.
+OTHERS = re.compile(r"^(COPY|CREATE|DO|SET)", re.MULTILINE)
+PREPARABLE = {name: text for name, text in named_queries().items() if not OTHERS.search(text)}
 
 SEED = """
 CREATE SCHEMA seed;
@@ -101,7 +100,7 @@ def test_every_table_of_a_bake_off_exists(sql: Sql) -> None:
         "eval_kappa",
         "schema_versions",
     }
-    tables = {row[0] for row in sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+    tables = {row[0] for row in sql("SELECT tablename FROM pg_tables WHERE schemaname = 'evalq'")}
     assert expected <= tables
 
 
@@ -109,7 +108,7 @@ def test_the_published_columns_are_kept_but_for_an_accuracy_that_may_be_unknown(
     sql(SEED)
     loosened = [(*row[:3], False, row[4]) if row[1] == "accuracy" else row for row in sql(COLUMNS, "seed")]
     ours = {
-        table: [row for row in sql(COLUMNS, "public") if row[0] == table]
+        table: [row for row in sql(COLUMNS, "evalq") if row[0] == table]
         for table in ("eval_runs", "eval_kappa")
     }
     for table, rows in ours.items():
@@ -119,7 +118,7 @@ def test_the_published_columns_are_kept_but_for_an_accuracy_that_may_be_unknown(
 
 def test_the_published_indexes_and_keys_are_kept(sql: Sql) -> None:
     sql(SEED)
-    assert set(sql(INDEXES, "seed")) <= set(sql(INDEXES, "public"))
+    assert set(sql(INDEXES, "seed")) <= set(sql(INDEXES, "evalq"))
     assert len(sql(INDEXES, "seed")) == 4
-    assert set(sql(CONSTRAINTS, "seed")) <= set(sql(CONSTRAINTS, "public"))
+    assert set(sql(CONSTRAINTS, "seed")) <= set(sql(CONSTRAINTS, "evalq"))
     assert len(sql(CONSTRAINTS, "seed")) == 4

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import mark_code
 from patience import PATIENCE_S
 
 from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.yaml_text import load_yaml
 from evalq.engines.processes import wait_until
 from evalq.errors import Refused
-from evalq.grading.code import mark_code
 from evalq.grading.sandbox.availability import outlook, require_sandbox
 from evalq.grading.sandbox.escape_test import ESCAPES, lay_bait, processes_with, try_escape
 from evalq.grading.sandbox.program import FunctionCall, Program

@@ -273,3 +273,36 @@ def test_weak_isolation_runs_and_says_so() -> None:
 
 def test_weak_isolation_never_runs_code_as_root() -> None:
     assert result("import os\ndef f():\n    return os.getuid()", isolation="weak").value != 0
+
+
+TAMPERING = {
+    "an infinite line": "class X(SyntaxError):\n    lineno = float('inf')\ndef f():\n    raise X('x')",
+    "a line that is a text": "class X(SyntaxError):\n    lineno = 'many'\ndef f():\n    raise X('x')",
+    "a line that raises": "class X(SyntaxError):\n    lineno = property(lambda self: 1 / 0)\n"
+    "def f():\n    raise X",
+    "a message that raises": "class X(Exception):\n    __str__ = None\ndef f():\n    raise X",
+    "a name that is no text": "M = type('M', (type,), {'__name__': 7})\n"
+    "class X(Exception, metaclass=M):\n    pass\ndef f():\n    raise X",
+    "a short reply": "import os\ndef f():\n    os.write(3, b'{')\n    os._exit(0)",
+    "a garbled reply": "import os\ndef f():\n    os.write(3, bytes(range(256)))\n    os._exit(0)",
+    "a deep reply": "import os\ndef f():\n    os.write(3, b'[' * 60000)\n    os._exit(0)",
+    "a huge reply": "import os\ndef f():\n    while True:\n        os.write(3, b'x' * 65536)",
+    "two replies": "import os\ndef f():\n    os.write(3, b'{\"value\": 1}\\n' * 2)\n    os._exit(0)",
+    "a reply in another form": "import os\ndef f():\n"
+    "    os.write(3, b'{\"raised\": {}}\\n')\n    os._exit(0)",
+    "every pipe closed": "import os\ndef f():\n    os.closerange(0, 64)\n    os._exit(0)",
+    "an end without a reply": "import os\ndef f():\n    os._exit(0)",
+    "its parent killed": "import os\ndef f():\n    os.kill(os.getppid(), 9)\n    os._exit(0)",
+    "everything killed": "import os\ndef f():\n    os.kill(-1, 9)\n    os._exit(0)",
+    "its group killed": "import os\ndef f():\n    os.killpg(0, 9)\n    os._exit(0)",
+    "its parent stopped": "import os\ndef f():\n    os.kill(os.getppid(), 19)\n    os._exit(0)",
+    "its parent's pipes": "import os\ndef f():\n    for n in (1, 2):\n        try:\n"
+    "            open(f'/proc/{os.getppid()}/fd/{n}', 'wb').write(b'junk\\n')\n        except OSError:\n"
+    "            pass\n    os._exit(0)",
+}
+
+
+@pytest.mark.parametrize("attack", TAMPERING)
+def test_whatever_code_does_to_the_exchange_is_its_own_failure(attack: str) -> None:
+    first, second = results(TAMPERING[attack], (), (), timeout_s=20)
+    assert "returned" not in (first.end, second.end)

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from evalq.definitions.schedules import DriftSchedule
-from evalq.errors import Refused
 from evalq.settings import Settings
-from evalq.store.database import Database, apply_schema, require_schema
+from evalq.store.database import Database
 from workers.connections import Connections
 from workers.schedule import open_due_checks
 
@@ -32,24 +31,3 @@ def test_a_schedule_that_raises_does_not_stop_the_next(
         (2, True)
     ]
     assert sql("SELECT count(*) FROM alerts") == [(2,)]
-
-
-def test_a_table_of_another_program_is_a_clear_error(empty_db: Database) -> None:
-    with empty_db.transaction() as tx:
-        tx.script("CREATE TABLE jobs (id INT)")
-    with pytest.raises(Refused, match=r'relation "jobs" already exists, and it is not evalq\'s'):
-        apply_schema(empty_db)
-    with pytest.raises(Refused, match="a schema of its own"):
-        apply_schema(empty_db)
-
-
-def test_a_shared_database_takes_evalq_in_a_schema_of_its_own(empty_db: Database) -> None:
-    with empty_db.transaction() as tx:
-        tx.script("CREATE TABLE jobs (id INT); CREATE SCHEMA evalq")
-    joint = "&" if "?" in empty_db.url else "?"
-    own = Database(f"{empty_db.url}{joint}options=-csearch_path%3Devalq")
-    try:
-        assert apply_schema(own)
-        require_schema(own)
-    finally:
-        own.close()

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import grade_now
+from asking import complete
 from written_context import WrittenContext
 
 from evalq.bakeoff.plan import apply_scorer
@@ -23,7 +25,7 @@ from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.shipped import shipped_path
 from evalq.definitions.task import TaskConfig
-from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grade import decide_outcome
 from evalq.grading.grader import AnswerToGrade
 from evalq.grading.scoring import check_rubric
 from evalq.records import Completion, Prompt
@@ -266,21 +268,24 @@ class GraderContext:
     def __init__(self, grader: SimulatedAdapter) -> None:
         self._grader = grader
 
-    def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
-        return read(self._grader.complete(prompt).text)
+    async def consult(self, model: str | None, prompt: Prompt, read: Callable[[str], Any]) -> Any:
+        return read((await self._grader.complete(prompt)).text)
 
-    def run(self, program: object) -> Any:
+    async def run(self, program: object) -> Any:
         raise AssertionError(f"{program} is not run")
 
-    def answer_of(self, judge: str) -> str:
+    async def answer_of(self, judge: str) -> str:
         raise AssertionError(f"{judge} is not asked")
+
+    async def apart(self, work: Callable[[], Any]) -> Any:
+        return work()
 
 
 def test_bm25_finds_most_notes_but_not_all() -> None:
     retrieval, queries = task("personal_rag_retrieval"), cases("personal_rag_retrieval", "personal-93")
     hits = 0
     for case in queries:
-        grades = {g.grader: g for g in grade_answer(ranked(retrieval, case), WrittenContext())}
+        grades = {g.grader: g for g in grade_now(ranked(retrieval, case), WrittenContext())}
         hits += grades["hit_at_3"].passed is True
     assert 0.6 <= hits / len(queries) < 1.0
 
@@ -300,9 +305,9 @@ def verdicts(marked: TaskConfig, of: list[EvalCase], *, accuracy: float) -> Coun
     """How the answers of a simulated judge end when the grader is never wrong."""
     adapter, grader, ends = judge(accuracy), judge(1.0), Counter[str]()
     for case in of:
-        completion = adapter.complete(answer_prompt(marked, case))
+        completion = complete(adapter, answer_prompt(marked, case))
         subject = AnswerToGrade(marked, case, completion)
-        ends[decide_outcome(subject, grade_answer(subject, GraderContext(grader))).verdict] += 1
+        ends[decide_outcome(subject, grade_now(subject, GraderContext(grader))).verdict] += 1
     return ends
 
 

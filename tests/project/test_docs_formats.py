@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from evalq.formats import FORMATS, recognise
+from evalq.formats import recognise
 from evalq.formats.agentv.graders import ROWS as EVAL_ROWS
 from evalq.formats.agentv.sections import TYPES
+from evalq.formats.known_formats import FORMATS
 from evalq.formats.promptfoo.checks import ROWS as PROMPTFOO_ROWS
 from evalq.formats.tables import ANSWERS, QUESTIONS, STRATA
 

@@ -65,6 +65,7 @@ WRITES_ONLY_NEW_FILES = {
     ("calibrate", "label_file"): "opened with mode x",
     ("review export", "output"): "opened with mode x",
     ("suite run", "output_dir"): "every run has files of its own: see below",
+    ("suite report", "output_dir"): "every report has files of its own, as those of suite run",
 }
 
 

@@ -28,7 +28,7 @@ def problems_of(root: Path, **environ: str) -> list[str]:
 def test_nothing_written_means_the_defaults(root: Path) -> None:
     settings = load_settings(root, {"EVALQ_BROKER_URL": "", "EVALQ_DISPLAY": " "})
     assert settings == Settings()
-    assert (settings.max_cost_usd, settings.fleet.slots, settings.display) == (Decimal(5), 64, "auto")
+    assert (settings.max_cost_usd, settings.fleet.slots, settings.display) == (Decimal(5), None, "auto")
 
 
 @pytest.mark.parametrize("text", ["", "# nothing set\n", "judges: {}\n"])
@@ -42,7 +42,11 @@ def test_the_file_of_a_parent_folder_counts(root: Path) -> None:
     inner = root / "a" / "b"
     inner.mkdir(parents=True)
     settings = load_settings(inner, {})
-    assert (settings.max_cost_usd, settings.fleet.processes, settings.fleet.slots) == (Decimal("0.1"), 4, 64)
+    assert (settings.max_cost_usd, settings.fleet.processes, settings.fleet.slots) == (
+        Decimal("0.1"),
+        4,
+        None,
+    )
 
 
 def test_the_nearest_file_counts_alone(root: Path) -> None:
@@ -67,6 +71,7 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_FLEET_DRAIN_S": "30",
         "EVALQ_FLEET_MEMORY_MB": "800",
         "EVALQ_FLEET_DEAD_AFTER_S": "90",
+        "EVALQ_FLEET_MESSAGES": "plain",
         "EVALQ_AMBIGUOUS_REPEATS": "0",
         "EVALQ_GRADER_MODEL": "haiku-4.5",
         "EVALQ_DEFAULT_JUDGES": "haiku-4.5, grok-4.3",

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from answers import grade_now
+from asking import complete
 
 from evalq.calling.providers.simulated import SimulatedAdapter
 from evalq.definitions.evalset import EvalCase
@@ -11,7 +13,7 @@ from evalq.definitions.graders import HitAtK
 from evalq.definitions.judge import SimulatedJudge
 from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import FINDINGS_RULE, ScoringConfig, TaskConfig
-from evalq.grading.grade import decide_outcome, grade_answer
+from evalq.grading.grade import decide_outcome
 from evalq.grading.grader import AnswerToGrade, GradingContext
 from evalq.review.grader_check import UNKNOWN, Trial, make_trial, may_be_right
 
@@ -39,9 +41,9 @@ def verdicts(trial: Trial, asked: TaskConfig, context: GradingContext) -> dict[s
     found: dict[str, set[str]] = {}
     for judge in trial.judges():
         for one in trial.cases:
-            completion = SimulatedAdapter(judge, {}).complete(answer_prompt(asked, one))
+            completion = complete(SimulatedAdapter(judge, {}), answer_prompt(asked, one))
             subject = AnswerToGrade(asked, one, completion)
-            grades = grade_answer(subject, context) if completion.is_answer else []
+            grades = grade_now(subject, context) if completion.is_answer else []
             outcome = decide_outcome(subject, grades)
             found.setdefault(judge.name, set()).add(outcome.error_kind or outcome.verdict)
     return found
@@ -105,5 +107,5 @@ def test_a_simulated_judge_says_what_it_is_told_to_and_is_itself_elsewhere() -> 
     judge = SimulatedJudge(
         name="j", provider="simulated", model="j", accuracy=1.0, time_scale=0.0, answers={"c0": "hello"}
     )
-    say = [SimulatedAdapter(judge, {}).complete(answer_prompt(task(), one)).text for one in TEXTS[:2]]
+    say = [complete(SimulatedAdapter(judge, {}), answer_prompt(task(), one)).text for one in TEXTS[:2]]
     assert say == ["hello", "town 1 of all"]
