@@ -71,6 +71,6 @@ def bake_off_arguments(judges: int) -> list[str]:
 def clean_environment() -> dict[str, str]:
     """The environment without settings of evalq: a benchmark brings its own."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("EVALQ_")}
-    # Compiling every module anew would be most of what is measured.
+    # Without it every module is compiled at every start, which would be most of what is measured.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     return env | {"OPENAI_API_KEY": "sk-none"}

@@ -92,7 +92,6 @@ class Broker:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        self._scripts: dict[str, Any] = {}
 
     def ping(self) -> str:
         """The server's version; raises Unreachable when it is away."""
@@ -108,13 +107,6 @@ class Broker:
         """Messages waiting in a queue."""
         with _reachable():
             return int(self._app.backend.client.llen(queue))
-
-    def run_script(self, text: str, keys: list[str], args: list[Any]) -> Any:
-        """Run a Lua script atomically at the broker."""
-        if text not in self._scripts:
-            self._scripts[text] = self._app.backend.client.register_script(text)
-        with _reachable():
-            return self._scripts[text](keys=keys, args=args)
 
     def gates(self) -> dict[str, dict[str, str]]:
         """The limiter's state of each gate."""

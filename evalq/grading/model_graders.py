@@ -87,7 +87,7 @@ AskMember = Callable[[str | None], Awaitable[GraderOpinion]]
 
 
 async def ask_panel(models: Sequence[str | None], ask: AskMember) -> list[PanelMember]:
-    """Every model's opinion, asked at once; a reply that is no opinion is an error of that member alone.
+    """Every model's opinion, asked at once; an unreadable reply is an error of that member alone.
 
     Any other error leaves only when every model has replied, since a reply in flight is paid for and must
     be stored. Of several errors, that of the first model in the list leaves.

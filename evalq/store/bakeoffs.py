@@ -229,7 +229,7 @@ def set_cap(db: Database | Connection, bakeoff_id: int, cap_usd: Decimal) -> Non
 def reopen(tx: Connection, bakeoff_id: int, *, cap_usd: Decimal | None) -> bool:
     """Let a stopped bake-off and its paused judges go on; False when every job has ended.
 
-    A paused judge that has answered nothing begins anew: the calls that failed were not billed.
+    A paused judge that has answered nothing starts over: the calls that failed were not billed.
     """
     lock_conclusions(tx, bakeoff_id)
     found = runs(tx, bakeoff_id)

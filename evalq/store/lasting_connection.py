@@ -57,7 +57,7 @@ class LastingConnection:
                             raise
 
     async def _connected(self, deadline_s: float) -> _RawConnection:
-        """The connection, made anew when it was lost; tries until the deadline, at least once."""
+        """The connection, replaced if it was lost; tries until the deadline, at least once."""
         if self._raw is not None and _is_alive(self._raw):
             return self._raw
         await self._drop()
