@@ -11,12 +11,14 @@ from evalq.reports.notes import (
     Note,
     NoteKind,
     cost_note,
+    decision_notes,
     grading_notes,
     holdout_notes,
     interim_notes,
     kappa_notes,
     next_notes,
     problem_notes,
+    run_notes,
     tie_notes,
 )
 from evalq.reports.plain import render_plain, render_plain_strata
@@ -36,6 +38,7 @@ _MARKS: dict[NoteKind, tuple[str, str]] = {
     "warning": ("!", PROBLEM),
     "grading": ("g", QUIET),
     "holdout": ("#", QUIET),
+    "runs": ("#", QUIET),
     "next": ("next", GOOD),
 }
 
@@ -54,6 +57,7 @@ def render_final(result: BakeOffResult, *, width: int, ascii_only: bool = False)
         *problem_notes(result, reason_room=ranking.reason_room),
         *grading_notes(result),
         *holdout_notes(result),
+        *run_notes(result),
     ]
     return Group(
         *_heading(result, canvas),
@@ -61,7 +65,18 @@ def render_final(result: BakeOffResult, *, width: int, ascii_only: bool = False)
         *render_measures(result, canvas),
         Text(),
         _note_grid(notes, result, canvas),
+        *_decision_lines(result, canvas),
     )
+
+
+def _decision_lines(result: BakeOffResult, canvas: Canvas) -> Iterator[RenderableType]:
+    """The sentence that the table ends with, after a blank line."""
+    for note in decision_notes(result):
+        if note.kind == "decision":
+            yield Text()
+            yield canvas.text(note.text, "bold")
+        else:
+            yield canvas.text(note.text, QUIET)
 
 
 def _heading(result: BakeOffResult, canvas: Canvas) -> Iterator[RenderableType]:
