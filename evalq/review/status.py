@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from evalq.definitions.evalset import EvalCase
+from evalq.bakeoff.reviewed import read_reviewed
 from evalq.definitions.graders import Human
 from evalq.definitions.graders.human import BinaryScale, RatingScale
-from evalq.grading.people import Values, human_grader, rating_words, read_rating
+from evalq.grading.people import Values, rating_words, read_rating
 from evalq.review.items import catch_up
 from evalq.stats.agreement import Level, alpha_interval, cohen_kappa, krippendorff_alpha
 from evalq.store import bakeoffs, reviews
@@ -160,16 +160,15 @@ def status(db: Database, bakeoff_id: int) -> ReviewStatus:
         bakeoff.state,
         reviews.count_pending(db, bakeoff_id),
         tuple(
-            _grader_status(name, items, said, waits.get(name, 0), _grader(db, snapshots, items[0]))
+            _grader_status(name, items, said, waits.get(name, 0), grader_of(db, snapshots, items[0]))
             for name, items in sorted(by_grader.items())
         ),
     )
 
 
-def _grader(db: Database, snapshots: Snapshots, listed: ListedItem) -> Human:
-    item = reviews.item(db, listed.id)
-    case = EvalCase.model_validate_json(item.case_body)
-    return human_grader(snapshots.task(item.task_sha), case, item.grader)
+def grader_of(db: Database, snapshots: Snapshots, listed: ListedItem) -> Human:
+    """The terms under which people rate an item."""
+    return read_reviewed(db, listed.id, snapshots).grader
 
 
 def _grader_status(
