@@ -36,13 +36,13 @@ class ItemRow:
     min_required: int
     max_allowed: int
     is_open: bool
-    purpose: Purpose
-    lease_s: float
     task_name: str
     task_sha: str
     case_body: str
     rated: int
     taken: int
+    purpose: Purpose = "grade"
+    lease_s: float = 0.0
 
 
 @dataclass(frozen=True)
