@@ -36,7 +36,7 @@ def diff_words(expected: str, answer: str) -> tuple[list[Span], list[Span]]:
 
 def _tokens(text: str) -> list[str]:
     """At most `MAX_TOKENS` words and gaps, then the rest of the text as one more."""
-    tokens = []
+    tokens: list[str] = []
     for found in _TOKEN.finditer(text):
         if len(tokens) == MAX_TOKENS:
             tokens.append(text[found.start() :])

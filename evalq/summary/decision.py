@@ -14,6 +14,7 @@ NEGLIGIBLE = 0.05
 _SMALL_SET = 30
 _UNREACHABLE_CASES = 20_000
 _LISTED = 3
+_LONGEST_REASON = 80
 _FRACTIONS = ((Decimal("0.15"), "a tenth"), (Decimal("0.29"), "a quarter"), (Decimal("0.4"), "a third"))
 
 
@@ -165,7 +166,7 @@ def _caveats(result: BakeOffResult, ranked: Sequence[RunResult]) -> Iterator[str
         yield f"interim: {result.n_done} of {result.n_jobs} jobs done"
     if any(warning.startswith("simulated judges") for warning in result.warnings):
         yield "simulated judges: this says nothing about real models"
-    excluded = [f"{run.judge} ({run.excluded})" for run in result.runs if run.excluded]
+    excluded = [f"{run.judge} ({_shorten(run.excluded)})" for run in result.runs if run.excluded]
     if excluded:
         judges = "1 judge" if len(excluded) == 1 else f"{len(excluded)} judges"
         yield f"{judges} excluded as broken: {_list_names(excluded)}"
@@ -173,6 +174,11 @@ def _caveats(result: BakeOffResult, ranked: Sequence[RunResult]) -> Iterator[str
         yield from _caveats_of(ranked[0])
     if result.holdout_look is None:
         yield f"{result.eval_set} is not the holdout: confirm there before a final decision"
+
+
+def _shorten(reason: str) -> str:
+    """The first part of a reason: what happened, without what to do about it."""
+    return reason.partition(";")[0][:_LONGEST_REASON]
 
 
 def _caveats_of(leader: RunResult) -> Iterator[str]:
