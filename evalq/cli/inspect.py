@@ -36,6 +36,7 @@ _CALL_COLUMNS = (
 @pass_context
 def runs(context: Context, limit: int, as_json: bool) -> int:
     """List the bake-offs, newest first."""
+    from evalq.cli.config import describe_other_data
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
@@ -44,6 +45,8 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
         print_json(rows)
     else:
         _print_runs(rows)
+        for line in describe_other_data(context):
+            note(line)
     return 0
 
 
