@@ -57,6 +57,9 @@ def _run_document(bakeoff: "ListedBakeOff") -> dict[str, Any]:
         "id": bakeoff.id,
         "task": bakeoff.task_name,
         "eval_set": bakeoff.eval_set_name,
+        "type": bakeoff.run_type,
+        "name": bakeoff.name,
+        "note": bakeoff.notes,
         "state": bakeoff.state,
         "done": bakeoff.n_done,
         "jobs": bakeoff.n_jobs,
@@ -76,15 +79,20 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
             str(row["id"]),
             row["task"],
             row["eval_set"],
+            row["type"],
             row["state"],
             f"{row['done']}/{row['jobs']}",
             _format_best(row["best"]),
             f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
             row["started_at"][:16].replace("T", " "),
+            row["name"] or row["note"] or "–",
         )
         for row in rows
     ]
-    print_table(("id", "task", "set", "state", "done", "best judge", "$ / cap", "started (UTC)"), cells)
+    print_table(
+        ("id", "task", "set", "type", "state", "done", "best judge", "$ / cap", "started (UTC)", "name"),
+        cells,
+    )
     suggest(f"evalq inspect {rows[0]['id']}")
 
 

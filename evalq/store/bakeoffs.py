@@ -25,7 +25,7 @@ _PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
 _ON_ITS_WAY_S = 5.0
 """A message younger than this is not published again: another process is reopening the bake-off."""
 
-_ASIDE = ("drift_check", "drift_confirm", "smoke", "grader_check", "names", "drafts")
+_ASIDE = ("drift_check", "drift_confirm", "smoke", "limited", "grader_check", "names", "drafts")
 """Run types that `last` and `@-N` pass over."""
 
 _STOPPED: Sequence[BakeOffState] = ("paused", "capped", "cancelled", "concluded")
@@ -59,6 +59,9 @@ class ListedBakeOff:
     n_jobs: int
     n_done: int
     result: str | None
+    run_type: str = "bake-off"
+    name: str | None = None
+    notes: str | None = None
 
 
 def add(tx: Connection, plan: "Plan", terms: Terms) -> int:
@@ -91,6 +94,7 @@ def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
         ambiguous_repeats=terms.ambiguous_repeats,
         schema_version=known_version(),
         notes=plan.notes,
+        name=plan.name,
     )
     assert row is not None
     return int(row["id"])
@@ -145,7 +149,8 @@ def is_name(text: str) -> bool:
 def find(db: Database, name: str) -> int:
     """The id meant by a number, `last` or `@-N`: the N-th newest that a user started.
 
-    Scheduled checks, smoke tests and the like are passed over, so that they never take the place of `last`.
+    Scheduled checks, smoke tests, limited bake-offs and the like are passed over, so that they never take
+    the place of `last`.
     """
     if name.isdecimal():
         return get(db, int(name)).id
