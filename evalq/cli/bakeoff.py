@@ -9,12 +9,15 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.options import RunOptions
+from evalq.cli.options import LimitedText, RunOptions
 from evalq.cli.output import note, print_json
 from evalq.cli.preflight import (
+    check_plans,
     describe_plan,
+    exit_code_of,
     look_up_costs,
     plan_document,
+    print_readiness,
     print_warnings,
     warn_of_looks,
 )
@@ -37,11 +40,14 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     "Default: the task's first that is not a holdout. A file in another format (EVAL.yaml, evals.json, "
     "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task.",
 )
-@click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
+@options.judges(
+    "The models on trial, by name and separated by commas; default: the task's own. A system of your own: "
+    "'command:./answer.sh', python:module:function or http://host:port/path; may be repeated."
+)
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
 )
-@click.option("--grader-model", help="The judge that grades, for llm_judge; default: the task's own.")
+@click.option("--grader-model", help="The grader: the model that marks answers; default: the task's own.")
 @click.option(
     "--samples",
     type=int,
@@ -62,6 +68,12 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     default=None,
     help="Look at a holdout-… set; that is recorded for good.",
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Only the first so many cases: a trial, marked as limited and never `last`.",
+)
+@click.option("--name", type=LimitedText(200), help="What to call it in lists.")
 @options.notes
 @options.ci
 @options.max_cost
@@ -77,16 +89,18 @@ def bake_off(
     task: str,
     all_tasks: bool,
     eval_set: str | None,
-    judges: str,
+    judges: list[str],
     scorer: Any,
     grader_model: str | None,
     samples: int | None,
     trigger_mode: Any,
     seed: int,
     look: Any,
+    limit: int | None,
+    name: str | None,
     run: RunOptions,
 ) -> int:
-    """Run judges on a task and compare them.
+    """Run judges, the models on trial, on a task and compare them.
 
     Every judge answers every case of the evalset; the answers are graded and the judges compared on the
     same cases. Ctrl-C stops spending and prints the command that goes on.
@@ -100,10 +114,9 @@ def bake_off(
     names = [""]
     if task or all_tasks or not _brings_task(eval_set):
         names = read_tasks(context, task, all_tasks=all_tasks)
-    named = options.split_names(judges)
-    request = Request(names[0], eval_set or "", named, scorer, grader_model, samples, seed)
+    request = Request(names[0], eval_set or "", judges, scorer, grader_model, samples, seed)
     request = replace(request, allow_unpriced=run.allow_unpriced, notes=run.notes)
-    request = replace(request, look=look, trigger_mode=trigger_mode)
+    request = replace(request, look=look, trigger_mode=trigger_mode, limit=limit, name=name)
     if all_tasks or len(names) > 1:
         _refuse_other_ci(run.ci)
         return run_tasks(context, names, eval_set, request, run)
@@ -152,7 +165,7 @@ def _run(context: Context, request: "Request", run: RunOptions) -> int:
     cap_usd = context.cap_usd(run.max_cost_usd)
     if run.dry_run:
         (plan,) = look_up_costs(context, [plan])
-        return _show_plan(plan, cap_usd, as_json=run.as_json)
+        return _show_plan(context, plan, cap_usd, as_json=run.as_json)
     if run.detach:
         context.require_fleet()
     if not context.has_database():
@@ -183,11 +196,14 @@ def _announce(plan: "Plan", cap_usd: Decimal) -> None:
     refuse_over_cap(plan, cap_usd)
 
 
-def _show_plan(plan: "Plan", cap_usd: Decimal, *, as_json: bool) -> int:
+def _show_plan(context: Context, plan: "Plan", cap_usd: Decimal, *, as_json: bool) -> int:
+    found = check_plans(context, [plan])
     if as_json:
-        print_json(plan_document(plan, cap_usd))
+        print_json(plan_document(plan, cap_usd, found))
     _announce(plan, cap_usd)
-    return 0
+    if not as_json:
+        print_readiness(found)
+    return exit_code_of(found)
 
 
 def _brings_task(eval_set: str | None) -> bool:
