@@ -20,6 +20,7 @@ ASYNC_PLACES = (
     "evalq/bakeoff/verdict_cache.py",  # a grader's question, as a job asks it
     "evalq/bakeoff/replay.py",
     "evalq/bakeoff/rescore.py",
+    "evalq/api/",  # for callers with an event loop: a thread works, a coroutine waits for it
     "evalq/drift/alerts.py",  # an alert's one request, over the transport of the providers
 )
 
