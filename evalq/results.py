@@ -162,6 +162,19 @@ class GradingNote:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What a bake-off's numbers allow: ship a judge, call a tie, or collect more; `caveats` qualify it.
+
+    `judge` is the one to take; of judges that cannot be told apart, the cheapest. None when there is none.
+    """
+
+    kind: Literal["ship", "tie", "not_decidable", "interim"]
+    judge: str | None
+    sentence: str
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Calls:
     """Provider calls of the whole bake-off, grading included."""
 
@@ -199,6 +212,7 @@ class BakeOffResult:
     holdout_look: int | None = None
     rescored_from: int | None = None
     grading: tuple[GradingNote, ...] = ()
+    decision: Decision | None = None
 
     @property
     def is_partial(self) -> bool:

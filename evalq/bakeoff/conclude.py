@@ -16,6 +16,7 @@ from evalq.results import BakeOffResult, CiMethod
 from evalq.store import bakeoffs, jobs, outcomes
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.outcomes import evidence
+from evalq.summary.decision import decide
 
 
 def conclude(db: Database, run_id: int) -> bool:
@@ -90,11 +91,16 @@ def result_of(db: Database, bakeoff_id: int, *, ci: CiMethod = "wilson") -> Bake
         with contextlib.suppress(ValueError):
             stored = BakeOffResult.from_dict(json.loads(bakeoff.result))
             # A call that was written off may be settled late, at its true price.
-            return dataclasses.replace(stored, spent_usd=bakeoff.spent_usd)
+            return with_decision(dataclasses.replace(stored, spent_usd=bakeoff.spent_usd))
     from evalq.summary.summarise import summarise
 
     result = summarise(bakeoff, bakeoffs.runs(db, bakeoff_id), evidence(db, bakeoff_id), ci=ci)
-    return holdout.annotate(db, bakeoff, result)
+    return with_decision(holdout.annotate(db, bakeoff, result))
+
+
+def with_decision(result: BakeOffResult) -> BakeOffResult:
+    """The result with what it decides, in the words of this version."""
+    return dataclasses.replace(result, decision=decide(result))
 
 
 def _is_last(tx: Connection, bakeoff_id: int) -> bool:
@@ -139,4 +145,5 @@ def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
     # A second conclusion may rank the judges, and so pair them, in another order.
     outcomes.drop_kappas(tx, list(ids.values()))
     outcomes.keep_kappas(tx, result.kappa, ids)
-    bakeoffs.conclude(tx, bakeoff_id, holdout.close_bakeoff(tx, bakeoff, result).to_dict())
+    closed = with_decision(holdout.close_bakeoff(tx, bakeoff, result))
+    bakeoffs.conclude(tx, bakeoff_id, closed.to_dict())

@@ -22,18 +22,30 @@ GRADED = ("passed", "failed")
 
 @dataclass(frozen=True)
 class CaseFilter:
-    """Which cases to show."""
+    """Which cases to show; `ranked_only` passes over the failures of judges that are broken altogether."""
 
     show: Filter = "all"
     case_id: str | None = None
     judge: str | None = None
     limit: int = 50
+    ranked_only: bool = False
 
 
 def find_cases(db: Database, result: BakeOffResult, question: CaseFilter) -> tuple[list[CaseView], int]:
     """The cases asked for, at most `limit`, and how many there are."""
+    return choose_cases(db, result, question, read_cases(db, result))
+
+
+def read_cases(db: Database, result: BakeOffResult) -> list[CaseVerdicts]:
+    """Every case of a bake-off that has outcomes; refused for a holdout."""
     refuse_cases(db, result.id)
-    every = stored.cases_with_verdicts(db, result.id)
+    return stored.cases_with_verdicts(db, result.id)
+
+
+def choose_cases(
+    db: Database, result: BakeOffResult, question: CaseFilter, every: Sequence[CaseVerdicts]
+) -> tuple[list[CaseView], int]:
+    """Those of the cases that are asked for, with their answers, and how many there are."""
     rows = [case for case in every if _is_wanted(case, result, question)]
     if question.case_id and not rows:
         raise InputError(
@@ -60,10 +72,12 @@ def _is_wanted(row: CaseVerdicts, result: BakeOffResult, question: CaseFilter) -
     if question.case_id and row.case_id != question.case_id:
         return False
     verdicts = list(zip(row.judges, row.verdicts, strict=True))
+    ranked = {run.judge for run in result.runs if not run.excluded}
+    if question.ranked_only:
+        verdicts = [(judge, verdict) for judge, verdict in verdicts if judge in ranked]
     if question.show == "failures":
         return any(verdict != "passed" for judge, verdict in verdicts if question.judge in (None, judge))
     if question.show == "disagreements":
-        ranked = {run.judge for run in result.runs if not run.excluded}
         said = [(judge, verdict) for judge, verdict in verdicts if judge in ranked and verdict in GRADED]
         mine = [verdict for judge, verdict in said if question.judge in (None, judge)]
         return len({verdict for _, verdict in said}) > 1 and bool(mine)
@@ -111,7 +125,18 @@ def _case_view(row: CaseVerdicts, answers: Sequence[AnswerView]) -> CaseView:
         input_text=_text(case["inputs"]),
         expected_text=_text(case["expected"]),
         answers=tuple(answers),
+        expected_answer=expected_answer(case["expected"]),
     )
+
+
+def expected_answer(expected: Any) -> str | None:
+    """The one text that a right answer equals: `answer`, or the only value there is; else None."""
+    if not isinstance(expected, dict):
+        return None
+    wanted = expected.get("answer")
+    if wanted is None and len(expected) == 1:
+        wanted = next(iter(expected.values()))
+    return wanted if isinstance(wanted, str) else None
 
 
 def _text(value: Any) -> str:

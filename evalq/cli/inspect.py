@@ -2,30 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalq.cli import options
+from evalq.cli.answer_views import InspectOptions, show
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import note, print_json, print_report, print_table, suggest
+from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.inspect import CaseFilter, Filter
-    from evalq.reports.cases import CaseView
-    from evalq.results import BakeOffResult
     from evalq.store.bakeoffs import ListedBakeOff
     from evalq.store.database import Database
-
-
-_CALL_COLUMNS = (
-    *("run", "case_id", "purpose", "judge", "attempt", "state"),
-    *("reserved_usd", "cost_usd", "latency_ms", "request_id", "fault_kind", "fault_message"),
-)
 
 
 @click.command()
@@ -92,13 +84,18 @@ def _format_best(best: dict[str, Any] | None) -> str:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
-@click.option("--show-failures", is_flag=True, help="Cases that failed or could not be graded.")
+@click.argument("bakeoff", metavar="[ID]", required=False)
+@click.option("--run-id", "run_id", help="One run, by its number or as ID/JUDGE, instead of ID.")
+@click.option("--show-failures", is_flag=True, help="What failed or could not be graded, by reason.")
 @click.option(
     "--disagreements", is_flag=True, help="Cases on which judges disagree; broken judges do not count."
 )
 @click.option("--case", "case_id", help="One case with every answer in full.")
-@click.option("--judge", help="Only this judge's answers.")
+@click.option("--judge", help="Only this judge's answers; as ID/JUDGE.")
+@click.option(
+    "--diff", nargs=2, metavar="JUDGE JUDGE", help="Cases that two judges answered differently, word by word."
+)
+@click.option("--confusion", is_flag=True, help="Which labels judges confuse, with precision and recall.")
 @click.option(
     "--calls", "show_calls", is_flag=True, help="The journal: every call with its price or its fault."
 )
@@ -108,52 +105,39 @@ def _format_best(best: dict[str, Any] | None) -> str:
     "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Cases shown at most."
 )
 @options.as_json("The evalq.bakeoff/1 document, with the cases asked for.")
+@options.collect_options(InspectOptions, "wanted")
 @pass_context
 def inspect(
-    context: Context,
-    bakeoff: str,
-    show_failures: bool,
-    disagreements: bool,
-    case_id: str | None,
-    judge: str | None,
-    show_calls: bool,
-    show_kappa: bool,
-    ci: Any,
-    limit: int,
-    as_json: bool,
+    context: Context, bakeoff: str | None, run_id: str | None, wanted: InspectOptions, ci: Any
 ) -> int:
-    """Show a bake-off: its table, its strata, its cases. ID is a number, `last` or `@-2`.
+    """Show a bake-off: its table, its strata, its cases. ID is a number, `last` (if left out) or `@-2`.
 
-    ID may also be a suite run, such as suite-7: its report is shown.
+    One of its runs is ID/JUDGE, as in 7/grok-4.3 or last/grok-4.3. ID may also be a suite run, such as
+    suite-7: its report is shown.
     """
     from evalq.bakeoff.conclude import result_of
-    from evalq.bakeoff.inspect import CaseFilter, find_cases, require_judge
-    from evalq.store import bakeoffs, suite_runs
+    from evalq.store import suite_runs
 
-    if suite_runs.is_name(bakeoff):
-        for_cases = disagreements or case_id or judge or show_calls or show_kappa
-        return _show_suite_run(context, bakeoff, for_cases=bool(for_cases), as_json=as_json)
-    show = _choose_cases(failures=show_failures, disagreements=disagreements)
-    wanted = CaseFilter(show, case_id, judge, limit)
+    if bakeoff and suite_runs.is_name(bakeoff):
+        return _show_suite_run(context, bakeoff, for_cases=wanted.is_about_cases, as_json=wanted.as_json)
     with context.open_session() as session:
-        result = result_of(session.db, bakeoffs.find(session.db, bakeoff), ci=ci)
-        require_judge(result, judge)
-        if show_calls:
-            _show_calls(session.db, result.id, wanted, as_json=as_json)
-        elif show_kappa and not as_json:
-            _show_kappa(result)
-        elif show == "all" and not case_id and not judge:
-            _show_tables(result, as_json=as_json)
-        else:
-            cases, total = find_cases(session.db, result, wanted)
-            _show_cases(result, cases, total, wanted, as_json=as_json)
+        bakeoff_id, judge = _find_shown(session.db, bakeoff, run_id, wanted.judge)
+        show(session.db, result_of(session.db, bakeoff_id, ci=ci), replace(wanted, judge=judge))
     return 0
 
 
-def _choose_cases(*, failures: bool, disagreements: bool) -> "Filter":
-    if failures:
-        return "failures"
-    return "disagreements" if disagreements else "all"
+def _find_shown(
+    db: "Database", bakeoff: str | None, run_id: str | None, judge: str | None
+) -> tuple[int, str | None]:
+    """The bake-off to show, and the judge if only one is meant."""
+    from evalq.bakeoff.run_names import find_run, find_target
+
+    if bakeoff and run_id:
+        raise InputError(Problem("both ID and --run-id are given", "give one of them"))
+    target = find_run(db, run_id) if run_id else find_target(db, bakeoff or "last")
+    if judge and target.judge and judge != target.judge:
+        raise InputError(Problem(f"{target.judge} and --judge {judge} are two judges", "name one of them"))
+    return target.bakeoff_id, judge or target.judge
 
 
 def _show_suite_run(context: Context, name: str, *, for_cases: bool, as_json: bool) -> int:
@@ -167,67 +151,3 @@ def _show_suite_run(context: Context, name: str, *, for_cases: bool, as_json: bo
         raise InputError(Problem(f"{name} is a suite run: it is shown as a whole", remedy))
     show_recorded_report(document, verbose=True, as_json=as_json)
     return 0
-
-
-def _show_tables(result: "BakeOffResult", *, as_json: bool) -> None:
-    from evalq.cli.progress import print_result
-    from evalq.reports.final import render_plain_strata, render_strata
-
-    if as_json:
-        print_json(result.to_dict())
-        return
-    print_report(result, render_strata, render_plain_strata)
-    print_result(result)
-
-
-def _show_cases(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, wanted: "CaseFilter", *, as_json: bool
-) -> None:
-    from evalq.bakeoff.inspect import case_document
-
-    if as_json:
-        listed = [case_document(case) for case in cases]
-        print_json({**result.to_dict(), "cases": listed, "n_cases_found": total})
-    else:
-        _print_cases(result, cases, total, wanted)
-
-
-def _print_cases(
-    result: "BakeOffResult", cases: "Sequence[CaseView]", total: int, wanted: "CaseFilter"
-) -> None:
-    from rich.console import Console
-
-    from evalq.reports.cases import render_case, render_case_list
-
-    console = Console(soft_wrap=False)
-    if wanted.case_id:
-        console.print(render_case(cases[0], console.width, ascii_only=console.options.ascii_only))
-        return
-    judges = [run.judge for run in result.runs if wanted.judge in (None, run.judge)]
-    console.print(render_case_list(cases, judges, console.width, ascii_only=console.options.ascii_only))
-    note(f"{len(cases)} of {total} cases")
-    if cases:
-        suggest(f"evalq inspect {result.id} --case {cases[0].case_id}")
-
-
-def _show_kappa(result: "BakeOffResult") -> None:
-    from evalq.cli.compare import print_kappa
-
-    print_kappa(result.kappa)
-    suggest(f"evalq inspect {result.id} --disagreements")
-
-
-def _show_calls(db: "Database", bakeoff_id: int, wanted: "CaseFilter", *, as_json: bool) -> None:
-    from evalq.bakeoff.holdout import refuse_cases
-    from evalq.store import calls
-
-    refuse_cases(db, bakeoff_id)
-    found = calls.journal(db, bakeoff_id, case_id=wanted.case_id, judge=wanted.judge, limit=wanted.limit)
-    rows = [asdict(call) for call in found]
-    if as_json:
-        print_json(rows)
-        return
-    cells = []
-    for row in rows:
-        cells.append(["" if row[name] is None else str(row[name]) for name in _CALL_COLUMNS])
-    print_table(_CALL_COLUMNS, cells)

@@ -11,6 +11,7 @@ from evalq.reports.notes import (
     Note,
     NoteKind,
     cost_note,
+    decision_notes,
     grading_notes,
     holdout_notes,
     interim_notes,
@@ -61,7 +62,18 @@ def render_final(result: BakeOffResult, *, width: int, ascii_only: bool = False)
         *render_measures(result, canvas),
         Text(),
         _note_grid(notes, result, canvas),
+        *_decision_lines(result, canvas),
     )
+
+
+def _decision_lines(result: BakeOffResult, canvas: Canvas) -> Iterator[RenderableType]:
+    """The sentence that the table ends with, after a blank line."""
+    for note in decision_notes(result):
+        if note.kind == "decision":
+            yield Text()
+            yield canvas.text(note.text, "bold")
+        else:
+            yield canvas.text(note.text, QUIET)
 
 
 def _heading(result: BakeOffResult, canvas: Canvas) -> Iterator[RenderableType]:

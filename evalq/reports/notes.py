@@ -10,7 +10,18 @@ from evalq.reports.ranking import RankedRun, ranked_runs
 from evalq.results import Agreement, BakeOffResult, RunResult
 
 NoteKind = Literal[
-    "interim", "tie", "kappa", "cost", "excluded", "not_graded", "warning", "grading", "holdout", "next"
+    "interim",
+    "tie",
+    "kappa",
+    "cost",
+    "excluded",
+    "not_graded",
+    "warning",
+    "grading",
+    "holdout",
+    "next",
+    "decision",
+    "caveat",
 ]
 
 LISTED_PAIRS = 3
@@ -119,6 +130,14 @@ def holdout_notes(result: BakeOffResult) -> Iterator[Note]:
 def next_notes(result: BakeOffResult) -> Iterator[Note]:
     """The commands to type next."""
     return (Note("next", command) for command in result.next)
+
+
+def decision_notes(result: BakeOffResult) -> Iterator[Note]:
+    """What the numbers decide, and what qualifies that."""
+    if result.decision is not None:
+        yield Note("decision", result.decision.sentence)
+        if result.decision.caveats:
+            yield Note("caveat", f"Mind: {'; '.join(result.decision.caveats)}.")
 
 
 def not_graded(run: RunResult) -> str:

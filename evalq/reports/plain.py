@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from evalq.reports.notes import (
     Note,
     cost_note,
+    decision_notes,
     grading_notes,
     holdout_notes,
     interim_notes,
@@ -139,6 +140,7 @@ def _notes(result: BakeOffResult) -> Iterator[Note]:
     yield from grading_notes(result)
     yield from holdout_notes(result)
     yield from next_notes(result)
+    yield from decision_notes(result)
 
 
 def tab_separated(fields: Sequence[str]) -> str:
