@@ -1,6 +1,7 @@
 """The settings of a project: defaults, under `evalq.yaml`, under the environment."""
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -24,6 +25,7 @@ from evalq.errors import InputError, Problem
 log = logging.getLogger(__name__)
 
 SETTINGS_FILE = "evalq.yaml"
+DATA_FOLDER = ".evalq"
 
 _DATABASE_SCHEMES = ("postgresql://", "postgres://")
 _BROKER_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "redis+socket://")
@@ -168,17 +170,27 @@ def load_settings(
     `tell` gets a line when that file is outside the project, or when another user's file is passed over.
     """
     written: dict[str, Any] = {}
+    for located in read_sources(cwd, environ, tell=tell):
+        written = _merge(written, located.value)
+    return Settings.model_validate(written)
+
+
+def read_sources(
+    cwd: Path, environ: Mapping[str, str], *, tell: Callable[[str], None] = log.warning
+) -> list[Located]:
+    """The file and each variable that sets something, the weakest first; InputError with all problems."""
+    found: list[Located] = []
     problems: list[Problem] = []
     for read in _list_readers(cwd, environ, tell):
         try:
             located = read()
             validate(Settings, located)
-            written = _merge(written, located.value)
+            found.append(located)
         except InputError as exc:
             problems += exc.problems
     if problems:
         raise InputError(*problems)
-    return Settings.model_validate(written)
+    return found
 
 
 def project_root(cwd: Path) -> Path:
@@ -190,16 +202,43 @@ def project_root(cwd: Path) -> Path:
 
 
 def data_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:
-    """Where embedded servers and their data live: as set, in the project, else in the user's data folder."""
+    """Where embedded servers and their data live; no file that a user writes later moves it.
+
+    As set; else the nearest `.evalq` here or above; else the user's data folder if it holds data already or
+    the project cannot be written to; else a new `.evalq` in the project's folder.
+    """
     if settings.data_dir is not None:
         return settings.data_dir
-    root = project_root(cwd)
-    if any((root / sign).exists() for sign in (SETTINGS_FILE, "tasks", ".evalq")):
-        return root / ".evalq"
+    home = _find_folder_with(cwd, DATA_FOLDER)
+    if home is not None:
+        return home / DATA_FOLDER
+    shared, root = user_data_dir(environ), project_root(cwd)
+    if holds_data(shared) or not os.access(root, os.W_OK):
+        return shared
+    return root / DATA_FOLDER
+
+
+def user_data_dir(environ: Mapping[str, str]) -> Path:
+    """The user's own data folder, which all projects without a `.evalq` may share."""
     shared = Path(environ.get("XDG_DATA_HOME", ""))
     if not shared.is_absolute():  # the XDG specification ignores relative paths
         shared = _home(environ) / ".local" / "share"
     return shared / "evalq"
+
+
+def holds_data(folder: Path) -> bool:
+    """Whether embedded engines have stored something there."""
+    return (folder / "postgres").is_dir()
+
+
+def other_data_folders(used: Path, cwd: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Folders with bake-offs of their own that a command run here does not use."""
+    likely = [folder / DATA_FOLDER for folder in (cwd, *cwd.parents)]
+    found = []
+    for folder in (*likely, user_data_dir(environ)):
+        if folder.resolve() != used.resolve() and holds_data(folder) and is_owned(folder):
+            found.append(folder)
+    return found
 
 
 def spool_dir(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Path:

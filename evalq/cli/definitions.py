@@ -1,4 +1,4 @@
-"""Commands on definitions: check, init and judges."""
+"""Commands on definitions: check and judges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,6 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.output import count, note, print_json, print_table, suggest, warn
 from evalq.definitions.files import display_path
 from evalq.definitions.project import ProjectCheck, check_project
-from evalq.definitions.scaffold import scaffold_task, write_new
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
 
@@ -44,22 +43,6 @@ def check(context: Context, paths: tuple[Path, ...], as_json: bool) -> None:
     else:
         _print_check(found, problems, paths)
     click.get_current_context().exit(2 if problems else 0)
-
-
-@click.command()
-@click.argument("name")
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path), help="Take the cases from this CSV or JSONL file."
-)
-@pass_context
-def init(context: Context, name: str, source: Path | None) -> None:
-    """Write a first task NAME and its evalset `dev`, ready to run."""
-    drafted = scaffold_task(name, source)
-    for path in write_new(drafted.files, context.root):
-        click.echo(f"wrote {display_path(path)}")
-    if drafted.left_out:
-        note(f"not in the template, rename to use: {', '.join(map(repr, drafted.left_out))}")
-    suggest(f"edit them, then evalq check, then evalq bake-off --task {name} --eval-set dev")
 
 
 def _check_files(paths: Sequence[Path], root: Path) -> ProjectCheck:

@@ -10,6 +10,7 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
+from evalq.cli.new_task import column_options, draft_from_table
 from evalq.cli.output import count, note, print_json, suggest
 from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from evalq.definitions.loaded import LoadedTask
     from evalq.formats.agentv.skill_evals import Transpilation
     from evalq.formats.export import Export
+    from evalq.formats.table_columns import TableColumns
 
 SCHEMA = "evalq.import/1"
 
@@ -33,6 +35,7 @@ SCHEMA = "evalq.import/1"
     show_default=True,
     help="How to decide whether a judge would use a skill.",
 )
+@column_options
 @click.option("--dry-run", is_flag=True, help="Say what would be written, write nothing.")
 @click.option("--force", is_flag=True, help="Replace files that are already there.")
 @options.as_json("Print the evalq.import/1 document.")
@@ -43,19 +46,26 @@ def import_(
     task: str | None,
     eval_set: str | None,
     trigger_mode: Any,
+    inputs: tuple[str, ...],
+    expected: str | None,
+    id_column: str | None,
+    stratum: str | None,
     dry_run: bool,
     force: bool,
     as_json: bool,
 ) -> None:
     """Write FILE as a task and an evalset of evalq's own.
 
-    FILE is an EVAL.yaml, an evals.json, a promptfooconfig.yaml, or a CSV or JSONL of questions and answers.
+    FILE is an EVAL.yaml, an evals.json, a promptfooconfig.yaml, or a table of questions and answers: CSV,
+    TSV, JSONL, JSON or XLSX, whose columns are guessed unless --input, --expected, --id and --stratum name them.
     Everything that cannot be carried over is listed with its file and line. Nothing is overwritten without
     --force, and either both files are written or none.
     """
     from evalq.formats.export import export_imported, write_files
+    from evalq.formats.table_columns import TableColumns
 
-    kind, imported = _load(source, context.root, trigger_mode)
+    columns = TableColumns(inputs, expected, id_column, stratum)
+    kind, imported = _load(source, context.root, trigger_mode, columns)
     form = export_imported(
         imported, task=task or imported.task.name, eval_set=eval_set or imported.evalset.name
     )
@@ -67,25 +77,37 @@ def import_(
         _print_import(report, is_dry=dry_run)
 
 
-def _load(source: Path, root: Path, trigger_mode: Any) -> tuple[str, "LoadedTask"]:
+def _load(source: Path, root: Path, trigger_mode: Any, columns: "TableColumns") -> tuple[str, "LoadedTask"]:
     from evalq.definitions.files import display_path, read_text
     from evalq.definitions.fit import check_fit
     from evalq.formats import recognise
     from evalq.formats.known_formats import FORMATS
+    from evalq.formats.table_columns import TableColumns
+    from evalq.formats.table_files import TABLE_SUFFIXES
 
     importer = recognise(source)
+    is_undecided = importer is None or (importer.is_guess and columns != TableColumns())
+    if is_undecided and source.suffix.lower() in TABLE_SUFFIXES:
+        return "table", _load_table(source, columns)
     if importer is None:
         if not source.is_dir():
             read_text(source)
-        known = f"known: {', '.join(one.name for one in FORMATS)}"
-        if source.suffix.lower() in (".csv", ".jsonl"):
-            known += "; name the columns question and answer, or try evalq init NAME --from FILE"
+        known = f"known: {', '.join(one.name for one in FORMATS)}, and tables: {', '.join(TABLE_SUFFIXES)}"
         raise InputError(Problem("in no format that can be imported", known, display_path(source)))
     imported = importer.load(source, root, trigger_mode=trigger_mode)
     problems = check_fit(imported.task, imported.loaded)
     if problems:
         raise InputError(*problems)
     return importer.name, imported
+
+
+def _load_table(source: Path, columns: "TableColumns") -> "LoadedTask":
+    """A table whose columns have names of their own, as `evalq init --from` reads it."""
+    from evalq.definitions.loaded import LoadedTask
+    from evalq.formats.build import task_name
+
+    draft = draft_from_table(task_name(source), source, columns, asks=False)
+    return LoadedTask(draft.task, draft.loaded, notes=draft.remarks)
 
 
 def _import_document(

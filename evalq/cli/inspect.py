@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @pass_context
 def runs(context: Context, limit: int, as_json: bool) -> int:
     """List the bake-offs, newest first."""
+    from evalq.cli.config import describe_other_data
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
@@ -36,6 +37,8 @@ def runs(context: Context, limit: int, as_json: bool) -> int:
         print_json(rows)
     else:
         _print_runs(rows)
+        for line in describe_other_data(context):
+            note(line)
     return 0
 
 

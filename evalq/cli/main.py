@@ -13,7 +13,7 @@ from evalq.errors import EvalqError, InputError
 # name: (module and function, one line of help). The lines live here so that --help imports nothing.
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("evalq.cli.bakeoff:demo", "Run a bake-off of seven simulated judges: no key, no cost."),
-    "init": ("evalq.cli.definitions:init", "Write a task and an evalset to start from."),
+    "init": ("evalq.cli.new_task:init", "Write a task and an evalset, from a table of yours or an example."),
     "check": ("evalq.cli.definitions:check", "Validate tasks and evalsets."),
     "ingest": ("evalq.cli.ingest:ingest", "Turn production data into scrubbed cases, after a review."),
     "generate": ("evalq.cli.generate:generate", "Have a model draft cases for people to edit and accept."),
@@ -66,6 +66,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Serve the providers' protocols on loopback, with faults on demand.",
     ),
     "doctor": ("evalq.cli.services:doctor", "Show what is reachable, which versions, which keys."),
+    "config": ("evalq.cli.config:config", "Show every setting and where it comes from."),
     "fsck": ("evalq.cli.fsck:fsck", "Check the database for inconsistencies, and repair them."),
     "schema": ("evalq.cli.services:schema", "Apply or show the database schema."),
     "up": ("evalq.cli.services:up", "Start the embedded engines and a fleet, and keep them running."),

@@ -124,7 +124,7 @@ def load_located(path: Path, suffixes: Iterable[str] = EVALSET_SUFFIXES) -> Loca
 
 def read_text(path: Path) -> str:
     """Read a regular UTF-8 file, with or without a byte order mark."""
-    content = _read_bytes(path)
+    content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -142,7 +142,7 @@ def read_text(path: Path) -> str:
 
 def file_sha256(path: Path) -> str:
     """The hash of a regular file's bytes."""
-    return hashlib.sha256(_read_bytes(path)).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def display_path(path: Path) -> str:
@@ -151,7 +151,8 @@ def display_path(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """Read a regular file of bounded size."""
     try:
         # Checked before opening: opening a pipe would wait for a writer.
         if not stat.S_ISREG(path.stat().st_mode):

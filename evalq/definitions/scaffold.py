@@ -93,11 +93,11 @@ class Scaffold:
 
 
 def scaffold_task(name: str, source: Path | None = None) -> Scaffold:
-    """A task and its evalset `dev`; with a source, its cases and a template of their inputs."""
+    """A task and its evalset `dev`; with a source, an evalset's file, its cases and their inputs."""
     if not is_name(name):
         raise InputError(Problem(f"{name!r} cannot name a task", NAME_REMEDY))
     if source is None:
-        task = _task_text(name, prompt=_EXAMPLE_PROMPT, template="{text}", scoring=_EXACT)
+        task = render_task(name, prompt=_EXAMPLE_PROMPT, template="{text}", scoring=_EXACT)
         return Scaffold(_files(name, task, _EXAMPLE_EVALSET.replace("NAME", name)))
     return _scaffold_from(name, load_evalset(source))
 
@@ -143,7 +143,7 @@ def _fitting_task(name: str, inputs: list[str], loaded: LoadedEvalSet) -> str:
         template = "\n  ".join(f"{one}: {{{one}}}" for one in inputs)
     problems: list[Problem] = []
     for scoring in _SCORINGS:
-        text = _task_text(name, prompt=_GENERAL_PROMPT, template=template, scoring=scoring)
+        text = render_task(name, prompt=_GENERAL_PROMPT, template=template, scoring=scoring)
         misfits = check_fit(validate(TaskConfig, load_yaml(text, f"tasks/{name}.yaml")), loaded)
         if not misfits:
             return text
@@ -151,7 +151,8 @@ def _fitting_task(name: str, inputs: list[str], loaded: LoadedEvalSet) -> str:
     raise InputError(*problems)
 
 
-def _task_text(name: str, *, prompt: str, template: str, scoring: str) -> str:
+def render_task(name: str, *, prompt: str, template: str, scoring: str) -> str:
+    """A task's file with these parts; every line of `prompt` and `template` after its first is indented."""
     parts = {"NAME": name, "SYSTEM_PROMPT": prompt, "USER_TEMPLATE": template, "SCORING": scoring}
     # One pass: a name that holds one of these words is not replaced again.
     return re.sub("|".join(sorted(parts, key=len, reverse=True)), lambda match: parts[match.group()], _TASK)

@@ -10,7 +10,7 @@ from typing import Any
 from evalq.definitions.catalogue import all_judges
 from evalq.errors import EvalqError
 from evalq.keys import PROVIDER_KEYS, environment_with_keys
-from evalq.settings import Settings, data_dir
+from evalq.settings import Settings, data_dir, other_data_folders, project_root
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,25 @@ def diagnose(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Diagn
     return Diagnosis(
         (
             HealthCheck("evalq", True, versions),
+            *_check_places(settings, cwd, environ),
             *_check_database(settings, cwd, environ),
             *_check_broker(settings, cwd, environ),
             _check_sandbox(settings, environ),
             *_check_keys(settings, environ),
         )
     )
+
+
+def _check_places(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Where the project and its data are; bake-offs in another folder are named, not missed."""
+    yield HealthCheck("project", True, str(project_root(cwd)))
+    if settings.database_url is not None:
+        return
+    used = data_dir(settings, cwd, environ)
+    yield HealthCheck("data folder", True, str(used))
+    for folder in other_data_folders(used, cwd, environ):
+        finding = f"{folder} holds other bake-offs: `EVALQ_DATA_DIR={folder} evalq runs`"
+        yield HealthCheck("other data", False, finding, needed=False)
 
 
 def _check_database(settings: Settings, cwd: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:

@@ -6,7 +6,15 @@ import pytest
 
 from evalq.engines.broker import make_app
 from evalq.errors import InputError
-from evalq.settings import Settings, data_dir, load_settings, project_root, spool_dir
+from evalq.settings import (
+    Settings,
+    data_dir,
+    load_settings,
+    other_data_folders,
+    project_root,
+    spool_dir,
+    user_data_dir,
+)
 
 
 @pytest.fixture
@@ -237,23 +245,41 @@ def test_a_folder_called_like_the_settings_file_is_passed_over(root: Path) -> No
     assert load_settings(root, {}) == Settings()
 
 
-@pytest.mark.parametrize("sign", ["tasks", ".evalq"])
-def test_a_project_keeps_its_data_beside_it(root: Path, sign: str) -> None:
-    (root / sign).mkdir()
-    assert data_dir(Settings(), root, {}) == root / ".evalq"
-
-
-def test_a_settings_file_makes_a_project(root: Path) -> None:
-    write_settings(root, "")
-    assert data_dir(Settings(), root, {}) == root / ".evalq"
-
-
-def test_without_a_project_the_data_go_to_the_user_s_folder(root: Path) -> None:
+@pytest.mark.parametrize("sign", ["tasks", ".evalq", "evalq.yaml", "anything"])
+def test_no_file_that_is_written_later_moves_the_data_folder(root: Path, sign: str) -> None:
     environ = {"HOME": str(root / "home")}
-    assert data_dir(Settings(), root, environ) == root / "home/.local/share/evalq"
-    assert data_dir(Settings(), root, environ | {"XDG_DATA_HOME": str(root / "x")}) == root / "x" / "evalq"
-    assert data_dir(Settings(), root, environ | {"XDG_DATA_HOME": "x"}) == root / "home/.local/share/evalq"
-    assert data_dir(Settings(), root, {}) == Path.home() / ".local/share/evalq"
+    before = data_dir(Settings(), root, environ)
+    before.mkdir(parents=True)
+    (root / "inner").mkdir()
+    for place in (root, root / "inner"):
+        (place / sign).mkdir(exist_ok=True)
+    assert before == data_dir(Settings(), root, environ) == root / ".evalq"
+
+
+@pytest.mark.parametrize("sign", ["tasks", "evalq.yaml"])
+def test_a_new_project_keeps_its_data_beside_its_tasks(root: Path, sign: str) -> None:
+    (root / "inner").mkdir()
+    (root / sign).mkdir() if sign == "tasks" else write_settings(root, "")
+    environ = {"HOME": str(root / "home")}
+    assert data_dir(Settings(), root / "inner", environ) == root / ".evalq"
+
+
+def test_data_in_the_user_s_folder_stay_in_use_until_a_project_has_its_own(root: Path) -> None:
+    environ = {"HOME": str(root / "home")}
+    shared = root / "home/.local/share/evalq"
+    (shared / "postgres").mkdir(parents=True)
+    (root / "tasks").mkdir()
+    assert data_dir(Settings(), root, environ) == shared
+    (root / ".evalq" / "postgres").mkdir(parents=True)
+    assert data_dir(Settings(), root, environ) == root / ".evalq"
+    assert other_data_folders(root / ".evalq", root, environ) == [shared]
+
+
+def test_the_user_s_folder_follows_the_xdg_specification(root: Path) -> None:
+    environ = {"HOME": str(root / "home")}
+    assert user_data_dir(environ) == root / "home/.local/share/evalq"
+    assert user_data_dir(environ | {"XDG_DATA_HOME": str(root / "x")}) == root / "x" / "evalq"
+    assert user_data_dir(environ | {"XDG_DATA_HOME": "x"}) == root / "home/.local/share/evalq"
 
 
 @pytest.mark.parametrize(

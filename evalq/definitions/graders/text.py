@@ -64,13 +64,14 @@ class StartsEnds(TextGrader):
 
 
 class Equals(TextGrader):
-    """The answer is the text."""
+    """The answer is the text; `ignore_punctuation` reads every run of signs and blanks as one blank."""
 
     type: Literal["equals", "exact_match"]
     value: str | None = Field(default=None, validation_alias=AliasChoices("value", "expected"))
     case_sensitive: bool = True
     trim_whitespace: bool = True
     normalize_newlines: bool = True
+    ignore_punctuation: bool = Field(default=False, exclude_if=is_unset)
 
 
 class ContainsAny(Grader):

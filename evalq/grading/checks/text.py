@@ -145,7 +145,15 @@ def _normalise(text: str, grader: Equals) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if grader.trim_whitespace:
         text = text.strip()
+    if grader.ignore_punctuation:
+        text = drop_punctuation(text)
     return fold(text, case_sensitive=grader.case_sensitive)
+
+
+def drop_punctuation(text: str) -> str:
+    """The words of a text with one blank between them: `**Billing.**` is `Billing`."""
+    kept = [" " if unicodedata.category(char).startswith("P") else char for char in text]
+    return " ".join("".join(kept).split())
 
 
 def mark_semantic(grader: Semantic, answer: AnswerToGrade) -> Mark:

@@ -28,7 +28,7 @@ def test_settings_come_from_the_given_environment_over_the_project(project: Path
     assert Context({}).settings.max_cost_usd == 3
     assert Context({"EVALQ_MAX_COST_USD": "4"}).settings.max_cost_usd == 4
     assert Context({}).root == project
-    assert Context({}).data_dir == project / ".evalq"
+    assert Context({"HOME": str(project)}).data_dir == project / ".evalq"
 
 
 def test_settings_are_read_once(project: Path) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from evalq.cli.definitions import check, init
+from evalq.cli.definitions import check
+from evalq.cli.new_task import init
 from evalq.errors import InputError
 
 
@@ -24,7 +25,7 @@ def run_init(*args: str) -> Result:
 def test_what_init_writes_checks_clean() -> None:
     written = run_init("mine")
     assert written.stdout.splitlines() == ["wrote tasks/mine.yaml", "wrote evalsets/mine/dev.yaml"]
-    assert "evalq bake-off --task mine --eval-set dev" in written.stderr
+    assert "evalq bake-off --task mine" in written.stderr
     result = run_check()
     assert (result.exit_code, result.stdout) == (0, "1 task, 1 evalset, 3 cases: all fine\n")
 
@@ -32,8 +33,30 @@ def test_what_init_writes_checks_clean() -> None:
 def test_init_takes_cases_from_a_file_and_tells_what_it_left_out() -> None:
     Path("c.csv").write_text("id,text,Reply to,expected\n1,a,b,c\n2,a,b,c\n", "utf-8")
     written = run_init("mine", "--from", "c.csv")
-    assert "rename to use: 'Reply to'" in written.stderr
+    assert "columns not used: Reply to" in written.stderr
     assert run_check().stdout == "1 task, 1 evalset, 2 cases: all fine\n"
+
+
+def test_an_evalset_of_our_own_keeps_its_form() -> None:
+    Path("c.csv").write_text("id,inputs.text,inputs.Reply to,expected.any_of\n1,a,b,c|d\n", "utf-8")
+    written = run_init("mine", "--from", "c.csv")
+    assert "rename to use: 'Reply to'" in written.stderr
+    assert "any_substring" in Path("tasks/mine.yaml").read_text("utf-8")
+
+
+def test_the_user_s_columns_decide_and_a_guess_is_announced() -> None:
+    Path("c.csv").write_text("nr,question,remark,answer\n7,a,b,c\n8,d,e,f\n", "utf-8")
+    written = run_init(
+        "mine", "--from", "c.csv", "--input", "Remark", "--expected", "question", "--id", "none"
+    )
+    assert "c.csv: input: remark · expected: question · ids: made" in written.stderr
+    assert "(guessed: id, stratum)" in written.stderr
+    assert "{remark}" in Path("tasks/mine.yaml").read_text("utf-8")
+
+
+def test_columns_without_a_file_are_refused() -> None:
+    with pytest.raises(InputError, match="columns are named, but no file; add --from FILE"):
+        run_init("mine", "--input", "text")
 
 
 def test_init_refuses_to_overwrite() -> None:
