@@ -12,7 +12,7 @@ HALVES = (
     ["tests/unit", "tests/project", "-n", "auto"],
     # In this order, not by the number of tests: a long file at the end would leave the other processes idle.
     [
-        *("tests/faults", "tests/acceptance", "tests/integration", "tests/contract"),
+        *("tests/faults", "tests/acceptance", "tests/browser", "tests/integration", "tests/contract"),
         *("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"),
     ],
 )

@@ -6,14 +6,14 @@ The statistics are imported where they are computed: a command that shows a stor
 import contextlib
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from evalq.bakeoff import holdout
 from evalq.bakeoff.reviewed import catch_up
 from evalq.calling.failpoints import failpoint
 from evalq.records import BakeOffRow, RunRow
 from evalq.results import BakeOffResult, CiMethod
-from evalq.store import bakeoffs, jobs, outcomes
+from evalq.store import bakeoffs, case_rollups, jobs, outcomes
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.outcomes import evidence
 from evalq.summary.decision import decide
@@ -103,6 +103,19 @@ def with_decision(result: BakeOffResult) -> BakeOffResult:
     return dataclasses.replace(result, decision=decide(result))
 
 
+def ranked_runs(result: BakeOffResult) -> list[int]:
+    """The runs that are in the ranking: a broken judge does not make every case a disagreement."""
+    return [run.run_id for run in result.runs if run.excluded is None]
+
+
+@transactional
+def write_rollups(tx: Connection, bakeoff_id: int, ranked: Sequence[int]) -> None:
+    """Write the rows that pages list of a bake-off which an older version concluded without them."""
+    bakeoffs.lock_conclusions(tx, bakeoff_id)
+    if not case_rollups.has_rows(tx, bakeoff_id):
+        case_rollups.write(tx, bakeoff_id, ranked)
+
+
 def _is_last(tx: Connection, bakeoff_id: int) -> bool:
     """Whether no judge is running and no job of a paused judge is leased: those still change the result."""
     return not bakeoffs.has_running_runs(tx, bakeoff_id) and jobs.count_leased(tx, bakeoff_id) == 0
@@ -145,5 +158,6 @@ def _write_bakeoff(tx: Connection, bakeoff_id: int) -> None:
     # A second conclusion may rank the judges, and so pair them, in another order.
     outcomes.drop_kappas(tx, list(ids.values()))
     outcomes.keep_kappas(tx, result.kappa, ids)
+    case_rollups.write(tx, bakeoff_id, ranked_runs(result))
     closed = with_decision(holdout.close_bakeoff(tx, bakeoff, result))
     bakeoffs.conclude(tx, bakeoff_id, closed.to_dict())

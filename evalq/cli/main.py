@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evalq.cli.replay:replay", "Render and grade one stored answer again, and show what differs."),
     "cache": ("evalq.cli.score:cache", "Show and prune the cached verdicts of grader models."),
     "review": ("evalq.cli.review:review", "Rate answers that wait for people, and see how far they agree."),
+    "web": ("evalq.cli.pages:web", "Serve pages on loopback: runs, cases, drift, fleet, cost."),
     "frontier": ("evalq.cli.portfolio:frontier", "Compare cost and quality over several tasks."),
     "holdout": (
         "evalq.cli.holdout:holdout",

@@ -1,4 +1,4 @@
-"""The web server: by default on loopback and with a token."""
+"""The web server of the pages and of the review API: by default on loopback."""
 
 import secrets
 import socket
@@ -12,8 +12,10 @@ from starlette.applications import Starlette
 
 from evalq.errors import InputError, Problem, Refused
 from evalq.store.database import Database
+from evalq.web.app import make_app
 from evalq.web.half_open import TimelyProtocol
 from evalq.web.reviews import review_app
+from evalq.web.site import Site
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MIN_TOKEN = 16
@@ -47,13 +49,22 @@ class Endpoint:
             raise Refused(
                 f"{self.address} is not loopback: anyone who reaches it could rate; leave out --no-auth"
             )
-        if token is not None and len(token) < _MIN_TOKEN:
-            raise InputError(
-                Problem("EVALQ_REVIEW_TOKEN is too short", f"take {_MIN_TOKEN} characters or more")
-            )
+        _refuse_short(token, "EVALQ_REVIEW_TOKEN")
         known = None if no_auth else token or secrets.token_urlsafe(24)
         names = (*_LOOPBACK, self.address, *hosts)
         return ServedApp(review_app(db, token=known, hosts=names), known, known is not None and token is None)
+
+    def pages(self, site: Site, *, token: str | None, hosts: Sequence[str]) -> ServedApp:
+        """The pages on this socket; an address that others can reach gets a token in any case."""
+        _refuse_short(token, "EVALQ_WEB_TOKEN")
+        known = token if is_loopback(self.address) else token or secrets.token_urlsafe(24)
+        app = make_app(site, token=known, hosts=(*_LOOPBACK, self.address, *hosts))
+        return ServedApp(app, known, known is not None and token is None)
+
+
+def _refuse_short(token: str | None, variable: str) -> None:
+    if token is not None and len(token) < _MIN_TOKEN:
+        raise InputError(Problem(f"{variable} is too short", f"take {_MIN_TOKEN} characters or more"))
 
 
 def is_loopback(address: str) -> bool:
