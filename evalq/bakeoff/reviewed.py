@@ -19,7 +19,11 @@ from evalq.store.reviews import ItemRow, NewItem, UnlistedGrade
 
 log = logging.getLogger(__name__)
 
+LABELS = ":labels"
+"""The grader of items that only give labels: no grader of a task can have this name."""
+
 _TOKEN_DIGITS = 12
+_LABEL_RUBRIC = "Would someone who knows the subject accept this answer?"
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,10 @@ def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
     changed: set[int | None] = set()
     for item_id in item_ids:
         found = read_reviewed(tx, item_id, snapshots)
-        reviews.set_open(tx, item_id, is_open=found.decision.state == "pending")
+        dispute = found.decision.reason if found.decision.state == "undecidable" else None
+        reviews.set_open(tx, item_id, is_open=found.decision.state == "pending", dispute=dispute)
+        if found.item.purpose == "label":
+            continue  # the answer is graded already; a label says whether rightly
         for job_id, grade in found.grades():
             changed.add(reviews.regrade(tx, job_id, grade))
             grades = answers.grades(tx, [job_id])[job_id]
@@ -95,10 +102,34 @@ def regrade(tx: Connection, item_ids: Iterable[int]) -> set[int]:
     return {run_id for run_id in changed if run_id is not None}
 
 
+def label_terms(min_required: int, max_allowed: int, *, lease_s: float) -> Human:
+    """How people label an answer that is graded already: right or wrong, blind."""
+    sides = [{"value": True, "label": "Right"}, {"value": False, "label": "Wrong"}]
+    return Human.model_validate(
+        {
+            "type": "human",
+            "rating_scale": {"type": "binary", "options": sides},
+            "min_required": min_required,
+            "max_allowed": max_allowed,
+            "rubric": _LABEL_RUBRIC,
+            "time_limit_minutes": lease_s / 60,
+        }
+    )
+
+
+def make_token(*parts: object) -> str:
+    """An opaque name of an item; with a bake-off's uid among the parts, reviewers cannot guess it."""
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:_TOKEN_DIGITS]
+
+
 def read_reviewed(db: Database | Connection, item_id: int, snapshots: Snapshots) -> Reviewed:
     """Read an item and decide it by its ratings."""
     item = reviews.item(db, item_id)
-    case, grader = _grader(snapshots, item.task_sha, item.case_body, item.grader)
+    if item.purpose == "label":
+        case = EvalCase.model_validate_json(item.case_body)
+        grader = label_terms(item.min_required, item.max_allowed, lease_s=item.lease_s)
+    else:
+        case, grader = _grader(snapshots, item.task_sha, item.case_body, item.grader)
     job_ids = tuple(answer.job_id for answer in reviews.answers(db, item_id))
     ratings, adjudicated = [], None
     for review in reviews.reviews(db, item_id):
@@ -118,6 +149,8 @@ def find_stale(db: Database, bakeoff_id: int | None) -> list[tuple[Reviewed, str
     found = []
     for item_id in reviews.rated_items(db, bakeoff_id):
         reviewed = read_reviewed(db, item_id, snapshots)
+        if reviewed.item.purpose == "label":
+            continue
         for job_id, grade in reviewed.grades():
             problem = _find_problem(db, reviewed, job_id, grade)
             if problem:
@@ -167,6 +200,4 @@ def _grader(snapshots: Snapshots, task_sha: str, case_body: str, name: str) -> t
 
 
 def _token(grade: UnlistedGrade, job_id: int | None = None) -> str:
-    """An opaque name of an item: it depends on the bake-off's uid, which reviewers never see."""
-    parts = (grade.uid, grade.grader, grade.case_id, grade.sample, job_id or "")
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:_TOKEN_DIGITS]
+    return make_token(grade.uid, grade.grader, grade.case_id, grade.sample, job_id or "")

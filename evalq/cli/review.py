@@ -1,16 +1,17 @@
-"""Commands for review by people: next, rate, undo, status, export, import, serve."""
+"""Commands for review by people: next, rate, decline, undo, status, export, import, serve."""
 
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
+from evalq.cli.invitations import ask_labels, invite_command, reviewers_command, revoke_command
 from evalq.cli.output import json_line, note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
 
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     from evalq.cli.review_session import ReviewScope
     from evalq.review import Offer
     from evalq.store.database import Database
+    from evalq.store.reviewers import SignedIn
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_reviewer = click.option("--reviewer", help="Who you are; default: EVALQ_REVIEWER, else your login name.")
+_reviewer = click.option(
+    "--reviewer", help="Who you are; default: EVALQ_REVIEWER_TOKEN's owner, EVALQ_REVIEWER, your login name."
+)
 _as_json = options.as_json("A JSON document on stdout.")
 _grader = click.option("--grader", help="Only this grader's items, by its name in the task.")
 
@@ -28,6 +32,10 @@ _grader = click.option("--grader", help="Only this grader's items, by its name i
 @click.group()
 def review() -> None:
     """Rate answers that wait for people; ratings become grades, verdicts and the run's row."""
+
+
+for _command in (invite_command, reviewers_command, revoke_command, ask_labels):
+    review.add_command(_command)
 
 
 @review.command("next")
@@ -54,7 +62,8 @@ def next_command(
 
     with context.open_session() as session:
         bakeoff_id = bakeoffs.find(session.db, bakeoff) if bakeoff else None
-        scope = ReviewScope(_read_reviewer(context, reviewer), bakeoff_id, grader, adjudicates)
+        who = _read_reviewer(context, session.db, reviewer, adjudicates=adjudicates)
+        scope = ReviewScope(who, bakeoff_id, grader, adjudicates)
         if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
             return _review_in_turn(session.db, scope)
         offer = scope.offer(session.db)
@@ -93,13 +102,39 @@ def rate_command(
 
     parsed = _parse_rating(rating, criteria)
     with context.open_session() as session:
-        rated = rate(session.db, Given(item, _read_reviewer(context, reviewer), parsed, comment, adjudicates))
+        who = _read_reviewer(context, session.db, reviewer, adjudicates=adjudicates)
+        rated = rate(session.db, Given(item, who, parsed, comment, adjudicates))
     if as_json:
         print_json(rated.to_dict())
     else:
         click.echo(rated_text(rated))
     step = "review next" if rated.n_pending else "inspect"
     suggest(f"evalq {step} {rated.bakeoff_id}")
+    return 0
+
+
+@review.command("decline")
+@click.argument("item", metavar="ITEM")
+@click.option("--broken", is_flag=True, help="The case itself is wrong; default: you are unsure.")
+@click.option("--reason", "comment", default="", help="Why; shown to the lead.")
+@_reviewer
+@_as_json
+@pass_context
+def decline_command(
+    context: Context, item: str, broken: bool, comment: str, reviewer: str | None, as_json: bool
+) -> int:
+    """Give back an item you hold and cannot rate; it is offered to others, never to you again."""
+    from evalq.review import decline
+
+    why: Literal["unsure", "broken"] = "broken" if broken else "unsure"
+    with context.open_session() as session:
+        who = _read_reviewer(context, session.db, reviewer)
+        declined = decline(session.db, who, item, why=why, comment=comment)
+    if as_json:
+        print_json(declined.to_dict())
+    else:
+        click.echo(f"{declined.item}: {declined.why}; left to others")
+    suggest(f"evalq review next {declined.bakeoff_id}")
     return 0
 
 
@@ -113,11 +148,11 @@ def undo_command(context: Context, item: str | None, reviewer: str | None, as_js
     from evalq.review import undo
 
     with context.open_session() as session:
-        undone = undo(session.db, _read_reviewer(context, reviewer), item=item)
+        undone = undo(session.db, _read_reviewer(context, session.db, reviewer), item=item)
     if as_json:
         print_json(undone.to_dict())
-    elif undone.was == "rated":
-        click.echo(f"{undone.item}: your rating is taken back")
+    elif undone.was != "leased":
+        click.echo(f"{undone.item}: what you said is taken back")
     else:
         click.echo(f"{undone.item}: released for another reviewer")
     suggest(f"evalq review next {undone.bakeoff_id}")
@@ -182,7 +217,9 @@ def import_command(context: Context, file: Path, reviewer: str | None, as_json: 
     from evalq.review import import_ratings
 
     with context.open_session() as session:
-        found = import_ratings(session.db, file, reviewer=_read_reviewer(context, reviewer))
+        actor = _sign_in(context, session.db, reviewer)
+        who = actor.name if actor else _read_reviewer(context, session.db, reviewer)
+        found = import_ratings(session.db, file, reviewer=who, actor=actor)
     if as_json:
         print_json({"schema": "evalq.ratings/1", **asdict(found)})
     else:
@@ -219,10 +256,26 @@ def serve_command(context: Context, port: int, address: str, hosts: Sequence[str
     return 0
 
 
-def _read_reviewer(context: Context, given: str | None) -> str:
+def _read_reviewer(context: Context, db: "Database", given: str | None, *, adjudicates: bool = False) -> str:
+    """Who acts: the owner of EVALQ_REVIEWER_TOKEN, else a name that nobody signs in with."""
+    from evalq.review.identity import identify, refuse_unless_lead
     from evalq.review.items import reviewer_name
 
-    return reviewer_name(given, context.environ)
+    actor = _sign_in(context, db, given)
+    if actor is not None:
+        if adjudicates:
+            refuse_unless_lead(actor)
+        return actor.name
+    name = reviewer_name(given, context.environ)
+    identify(db, name, None)
+    return name
+
+
+def _sign_in(context: Context, db: "Database", given: str | None) -> "SignedIn | None":
+    from evalq.review.identity import identify
+
+    token = context.environ.get("EVALQ_REVIEWER_TOKEN")
+    return identify(db, given, token) if token else None
 
 
 def _parse_rating(rating: Sequence[str], criteria: Sequence[str]) -> str | dict[str, str]:

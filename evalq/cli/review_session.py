@@ -6,9 +6,10 @@ from functools import partial
 
 from evalq.errors import InputError, Refused
 from evalq.reports.text import clean
-from evalq.review import Given, Offer, next_item, rate, undo
+from evalq.review import Given, Offer, decline, next_item, rate, undo
 from evalq.review.files import KEYS, item_text, rated_text
 from evalq.store.database import Database
+from evalq.store.reviews import Declined
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ class ReviewSession:
                 case "c":
                     self.comment = self.ask("comment")
                 case "s":
-                    return self._skip(item)
+                    return self._decline(item, "unsure")
+                case "!":
+                    return self._decline(item, "broken")
                 case _:
                     act = self._take_back if typed.lower() == "u" else partial(self._rate, item, typed)
                     if self._try(act):
@@ -88,9 +91,10 @@ class ReviewSession:
         self.rated = max(0, self.rated - 1)
         return f"{undone.item}: your rating is taken back"
 
-    def _skip(self, item: str) -> bool:
-        """Release the item; False for an adjudicator, who would only be offered it again."""
+    def _decline(self, item: str, why: Declined) -> bool:
+        """Leave the item to others; False for an adjudicator, who would only be offered it again."""
         if self.scope.adjudicates:
             return False
-        undo(self.db, self.scope.reviewer, item=item)
+        reason = self.comment or self.ask("why (Enter: no reason)").strip()
+        decline(self.db, self.scope.reviewer, item, why=why, comment=reason)
         return True

@@ -12,10 +12,13 @@ from evalq.definitions.located import load_json
 from evalq.errors import InputError, Problem
 from evalq.grading.people import rating_words, read_rating
 from evalq.reports.text import clean, one_line
+from evalq.review.figures import GraderBesidePeople
+from evalq.review.identity import refuse_borrowed
 from evalq.review.items import Answer, ItemView, Offer, open_items
 from evalq.review.ratings import Given, Rated, rate_all
 from evalq.review.status import GraderStatus, RaterAgreement, ReviewStatus
 from evalq.store.database import Database
+from evalq.store.reviewers import SignedIn
 
 FILLED_IN = ("item", "rating", "comment", "reviewer", "adjudicate")
 FOR_PEOPLE = (
@@ -45,14 +48,16 @@ def export_items(db: Database, bakeoff_id: int, *, grader: str | None = None) ->
         yield {"item": item.item, "rating": None, "comment": "", "reviewer": "", **item.to_dict()}
 
 
-def import_ratings(db: Database, path: Path, *, reviewer: str) -> Imported:
+def import_ratings(db: Database, path: Path, *, reviewer: str, actor: SignedIn | None = None) -> Imported:
     """Store the ratings of a JSONL file: all of them, or none when one is wrong.
 
     `reviewer` is used for lines that name none. Of two ratings of one item by one person, the later counts.
+    Names that people sign in with are refused, unless the actor is that person or a lead.
     """
     given, n_empty = read_ratings(read_text(path), display_path(path), reviewer=reviewer)
     if not given:
         raise InputError(Problem("no rating in it", "fill in `rating`", display_path(path)))
+    refuse_borrowed(db, {one.reviewer for one in given}, actor=actor)
     rated = rate_all(db, given)
     last = {one.item: one.state for one in rated}
     states = list(last.values())
@@ -123,7 +128,8 @@ HEAD = ("grader", "scale", "items", "pending", "decided", "disputed", "in hand",
 
 KEYS = """\
 a rating   stores it and shows the next item
-s          skip: leave it to another reviewer
+s          unsure: leave it to another reviewer
+!          flag the case as broken
 c          write a comment, then the rating
 u          take your last rating back
 q          leave; what you have in hand stays yours for its time limit"""
@@ -178,7 +184,33 @@ def status_lines(status: ReviewStatus) -> Iterator[str]:
         )
         if grader.waiting:
             yield f"{grader.grader}: {grader.waiting} answers wait for those of other judges"
+        yield one_line(f"{grader.grader}: {quota_words(grader)}")
         yield from _disagreements(grader)
+    for beside in status.beside_people:
+        yield one_line(f"{beside.grader} beside people: {beside_words(beside)}")
+    if status.median_s is not None:
+        yield f"median {status.median_s:.0f} s an item"
+    for one in status.declined:
+        reason = f": {one.comment}" if one.comment else ""
+        yield one_line(f"{one.token}  {one.case_id}: {one.reviewer} {DECLINED_WORDS[one.declined]}{reason}")
+
+
+DECLINED_WORDS = {"unsure": "is unsure", "broken": "calls the case broken"}
+
+
+def quota_words(grader: GraderStatus) -> str:
+    """`2 of 2 reviews: 61, 1 of 2: 22, 0 of 2: 37`."""
+    need = grader.min_required
+    counts = [f"{reviews} of {need}: {n}" for reviews, n in sorted(grader.by_reviews.items(), reverse=True)]
+    return f"items with {', '.join(counts)} reviews"
+
+
+def beside_words(found: GraderBesidePeople) -> str:
+    """`κ 0.68 [0.40, 0.90] on 40 answers`, or the share alone where κ is undefined."""
+    answers = f"{found.n} answer{'' if found.n == 1 else 's'}"
+    if found.kappa is None:
+        return f"κ n/a (one never varies), the same on {found.share or 0:.0%} of {answers}"
+    return f"κ {found.kappa:.2f} [{found.kappa_low:.2f}, {found.kappa_high:.2f}] on {answers}"
 
 
 def agreement_words(found: RaterAgreement) -> str:

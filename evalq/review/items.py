@@ -211,18 +211,19 @@ def next_item(
     *,
     grader: str | None = None,
     adjudicates: bool = False,
+    beside: int | None = None,
 ) -> Offer:
     """The next item for a reviewer, of one bake-off or of all; reserved for its time limit.
 
-    Who asks again without rating gets the same one. With `adjudicates`: one that people disagree on, with
-    what they said.
+    Who asks again without rating gets the same one; `beside` an item that is on their screen, the one after
+    it. With `adjudicates`: one that people disagree on, with what they said.
     """
     check_reviewer(reviewer)
     catch_up(db, bakeoff_id)
     if adjudicates:
         item_id = reviews.disputed_item(db, bakeoff_id=bakeoff_id, grader=grader)
     else:
-        item_id = reviews.lease(db, reviewer=reviewer, bakeoff_id=bakeoff_id, grader=grader)
+        item_id = reviews.lease(db, reviewer=reviewer, bakeoff_id=bakeoff_id, grader=grader, beside=beside)
     item = view(db, item_id, Snapshots(db), with_ratings=adjudicates) if item_id else None
     if item and item_id and not adjudicates:
         item = replace(item, lease_until=reviews.lease_end(db, item_id, reviewer))

@@ -14,7 +14,7 @@ from evalq.review.items import check_reviewer
 from evalq.store import bakeoffs, reviews
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.definitions import Snapshots
-from evalq.store.reviews import ItemName, NewReview
+from evalq.store.reviews import Declined, ItemName, NewReview
 
 MAX_COMMENT = 10_000
 _TOKEN = re.compile(r"[0-9a-f]{4,12}")
@@ -68,6 +68,20 @@ class Undone:
         return {"schema": "evalq.undo/1", **asdict(self)}
 
 
+@dataclass(frozen=True)
+class Declination:
+    """An item that a person gave back for good, and why."""
+
+    item: str
+    bakeoff_id: int
+    why: Declined
+    n_pending: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {"schema": "evalq.declined/1", **asdict(self)}
+
+
 def rate(db: Database, given: Given) -> Rated:
     """Store a rating; grades, outcomes and the rows of concluded runs follow in the same transaction.
 
@@ -93,6 +107,24 @@ def rate_all(tx: Connection, given: Sequence[Given]) -> list[Rated]:
         _rated(now[item.id], rating, pending[item.bakeoff_id])
         for item, rating in zip(items, stored, strict=True)
     ]
+
+
+@transactional
+def decline(tx: Connection, reviewer: str, item: str, *, why: Declined, comment: str = "") -> Declination:
+    """Give an item back for good: `unsure`, or because its case is `broken`; another person may rate it.
+
+    Refused when the person does not hold it. `undo` takes it back.
+    """
+    check_reviewer(reviewer)
+    try:
+        _refuse_long(comment)
+    except ValueError as exc:
+        raise InputError(Problem(*split_remedy(str(exc)))) from None
+    found = find_item(tx, item)
+    reviews.lock(tx, [found.id])
+    if not reviews.decline(tx, found.id, reviewer, declined=why, comment=comment):
+        raise Refused(f"{reviewer} does not hold item {found.token}; `evalq review next` offers one")
+    return Declination(found.token, found.bakeoff_id, why, reviews.count_pending(tx, found.bakeoff_id))
 
 
 @transactional
@@ -163,8 +195,7 @@ def _store(tx: Connection, given: Given, item_id: int, snapshots: Snapshots) -> 
     found = reviewed.read_reviewed(tx, item_id, snapshots)
     scale = found.grader.rating_scale
     values = read_rating(scale, given.said, n_answers=len(found.job_ids))
-    if len(given.comment) > MAX_COMMENT:
-        raise ValueError(f"a comment of {len(given.comment)} characters; write at most {MAX_COMMENT}")
+    _refuse_long(given.comment)
     _refuse_second_adjudicator(tx, given, item_id)
     passed = [mark.passed != found.grader.negate for mark in marks_of(scale, [values])]
     review = NewReview(
@@ -179,6 +210,11 @@ def _store(tx: Connection, given: Given, item_id: int, snapshots: Snapshots) -> 
         raise Refused(f"{full}, and max_allowed is {found.item.max_allowed}")
     reviews.relabel(tx, item_id, given.reviewer)
     return review.rating
+
+
+def _refuse_long(comment: str) -> None:
+    if len(comment) > MAX_COMMENT:
+        raise ValueError(f"a comment of {len(comment)} characters; write at most {MAX_COMMENT}")
 
 
 def _refuse_second_adjudicator(tx: Connection, given: Given, item_id: int) -> None:

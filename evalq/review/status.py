@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from evalq.definitions.evalset import EvalCase
+from evalq.bakeoff.reviewed import read_reviewed
 from evalq.definitions.graders import Human
 from evalq.definitions.graders.human import BinaryScale, RatingScale
-from evalq.grading.people import Values, human_grader, rating_words, read_rating
+from evalq.grading.people import Values, rating_words, read_rating
+from evalq.review.figures import GraderBesidePeople, count_by_reviews, graders_beside_people
 from evalq.review.items import catch_up
 from evalq.stats.agreement import Level, alpha_interval, cohen_kappa, krippendorff_alpha
-from evalq.store import bakeoffs, reviews
+from evalq.store import bakeoffs, reviewers, reviews
 from evalq.store.database import Database
 from evalq.store.definitions import Snapshots
+from evalq.store.reviewers import DeclinedItem
 from evalq.store.reviews import ListedItem, ListedReview
 
 Rated = Mapping[int, Mapping[str, Values]]
@@ -96,7 +98,10 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class GraderStatus:
-    """One grader: items by state; `in_hand` are being rated, `waiting` answers wait for others."""
+    """One grader: items by state; `in_hand` are being rated, `waiting` answers wait for others.
+
+    `by_reviews`: how many items have none, one, … of the reviews they need.
+    """
 
     grader: str
     scale: str
@@ -110,6 +115,7 @@ class GraderStatus:
     in_hand: int
     waiting: int
     reviews: int
+    by_reviews: dict[int, int]
     reviewers: dict[str, int]
     agreement: RaterAgreement
     disagreements: tuple[Disagreement, ...]
@@ -117,7 +123,11 @@ class GraderStatus:
 
 @dataclass(frozen=True)
 class ReviewStatus:
-    """The review of a bake-off; `n_pending` answers wait for people."""
+    """The review of a bake-off; `n_pending` answers wait for people.
+
+    `median_s`: how long people take for an item. `declined`: what they could not rate, or call broken.
+    `beside_people`: how far the other graders agree with people on the same answers.
+    """
 
     bakeoff_id: int
     task: str
@@ -125,6 +135,9 @@ class ReviewStatus:
     state: str
     n_pending: int
     graders: tuple[GraderStatus, ...]
+    median_s: float | None = None
+    declined: tuple[DeclinedItem, ...] = ()
+    beside_people: tuple[GraderBesidePeople, ...] = ()
 
     @property
     def next(self) -> str:
@@ -160,16 +173,18 @@ def status(db: Database, bakeoff_id: int) -> ReviewStatus:
         bakeoff.state,
         reviews.count_pending(db, bakeoff_id),
         tuple(
-            _grader_status(name, items, said, waits.get(name, 0), _grader(db, snapshots, items[0]))
+            _grader_status(name, items, said, waits.get(name, 0), grader_of(db, snapshots, items[0]))
             for name, items in sorted(by_grader.items())
         ),
+        median_s=reviewers.median_pace_s(db, bakeoff_id),
+        declined=tuple(reviewers.declined_items(db, bakeoff_id)),
+        beside_people=graders_beside_people(reviewers.labels_beside_grades(db, bakeoff_id)),
     )
 
 
-def _grader(db: Database, snapshots: Snapshots, listed: ListedItem) -> Human:
-    item = reviews.item(db, listed.id)
-    case = EvalCase.model_validate_json(item.case_body)
-    return human_grader(snapshots.task(item.task_sha), case, item.grader)
+def grader_of(db: Database, snapshots: Snapshots, listed: ListedItem) -> Human:
+    """The terms under which people rate an item."""
+    return read_reviewed(db, listed.id, snapshots).grader
 
 
 def _grader_status(
@@ -195,6 +210,7 @@ def _grader_status(
         in_hand=sum(row.taken - row.rated for row in items),
         waiting=waiting,
         reviews=sum(len(one) for one in rated.values()),
+        by_reviews=count_by_reviews(items),
         reviewers=dict(sorted(Counter(who for one in rated.values() for who in one).items())),
         agreement=rater_agreement(grader.rating_scale, rated),
         disagreements=tuple(_disagreement(grader, row, said.get(row.id, ())) for row in disputed),

@@ -5,13 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from evalq.definitions.graders import Human
 from evalq.errors import Unreachable
 from evalq.records import Grade, Outcome
 from evalq.store.database import Connection, Database
 from evalq.store.jobs import storable, storable_json
+
+Purpose = Literal["grade", "label"]
+"""grade: an outcome waits for the ratings. label: the answer is graded, and the ratings are labels."""
+
+Declined = Literal["unsure", "broken"]
+"""Why a person rates an item not at all: they cannot tell, or the case is broken."""
 
 _TRIES = 50
 """How often other reviewers may take the offered item first before something must be wrong."""
@@ -35,6 +41,8 @@ class ItemRow:
     case_body: str
     rated: int
     taken: int
+    purpose: Purpose = "grade"
+    lease_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,8 @@ class ListedItem:
     rated: int
     taken: int
     n_answers: int
+    min_required: int
+    purpose: Purpose
     reason: str | None
 
 
@@ -145,6 +155,8 @@ class NewItem:
     sample: int
     terms: Human
     job_ids: tuple[int, ...]
+    purpose: Purpose = "grade"
+    priority: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As the statement that stores it takes it."""
@@ -154,6 +166,8 @@ class NewItem:
             "case_id": self.case_id,
             "sample": self.sample,
             "job_ids": self.job_ids,
+            "purpose": self.purpose,
+            "priority": self.priority,
             "min_required": self.terms.evaluators.min_required,
             "max_allowed": self.terms.evaluators.max_allowed,
             "lease_s": self.terms.time_limit_minutes * 60,
@@ -210,10 +224,12 @@ def reviews(db: Database | Connection, item_id: int) -> list[ReviewRow]:
     return [ReviewRow(**row) for row in db.rows("item_reviews", item_id=item_id)]
 
 
-def lease(db: Database, *, reviewer: str, bakeoff_id: int | None, grader: str | None) -> int | None:
-    """Lease the next item to a person; None when nothing is left for them."""
+def lease(
+    db: Database, *, reviewer: str, bakeoff_id: int | None, grader: str | None, beside: int | None = None
+) -> int | None:
+    """Lease the next item to a person, `beside` the one on their screen; None when nothing is left."""
     for _ in range(_TRIES):
-        row = db.row("lease_review", bakeoff_id=bakeoff_id, grader=grader, reviewer=reviewer)
+        row = db.row("lease_review", bakeoff_id=bakeoff_id, grader=grader, reviewer=reviewer, beside=beside)
         if row is None:
             return None
         if not row["is_lost"]:
@@ -253,6 +269,14 @@ def rate(tx: Connection, item_id: int, review: NewReview) -> bool:
     return row is not None
 
 
+def decline(tx: Connection, item_id: int, reviewer: str, *, declined: Declined, comment: str) -> bool:
+    """Give an item back for good; False when the person does not hold it."""
+    row = tx.row(
+        "decline_review", item_id=item_id, reviewer=reviewer, declined=declined, comment=storable(comment)
+    )
+    return row is not None
+
+
 def adjudicator(tx: Connection, item_id: int) -> str | None:
     """The person who decided an item over the ratings of the others; None when it was not."""
     row = tx.row("adjudicator", item_id=item_id)
@@ -262,7 +286,7 @@ def adjudicator(tx: Connection, item_id: int) -> str | None:
 def last_rated(
     tx: Connection, reviewer: str, *, item_id: int | None, bakeoff_id: int | None
 ) -> ItemName | None:
-    """The item a person rated last; with `item_id` that one, if they have rated it or hold it."""
+    """The item a person rated or declined last; with `item_id` that one, if they have rated it or hold it."""
     row = tx.row("last_review", reviewer=reviewer, item_id=item_id, bakeoff_id=bakeoff_id)
     return ItemName(**row) if row else None
 
@@ -281,9 +305,9 @@ def drop_reviews(tx: Connection, item_id: int) -> set[str]:
     return {row["reviewer"] for row in tx.rows("drop_reviews", item_id=item_id)}
 
 
-def set_open(tx: Connection, item_id: int, *, is_open: bool) -> None:
-    """Set whether an item needs more reviews."""
-    tx.run("set_item_open", item_id=item_id, is_open=is_open)
+def set_open(tx: Connection, item_id: int, *, is_open: bool, dispute: str | None) -> None:
+    """Set whether an item needs more reviews, and why an adjudicator must decide it, if so."""
+    tx.run("set_item_open", item_id=item_id, is_open=is_open, dispute=dispute)
 
 
 def relabel(tx: Connection, item_id: int, reviewer: str) -> None:
@@ -313,7 +337,7 @@ def change_outcome(tx: Connection, job_id: int, outcome: Outcome) -> int | None:
     return row["run_id"] if row else None
 
 
-def list_items(db: Database, bakeoff_id: int, *, grader: str | None = None) -> list[ListedItem]:
+def list_items(db: Database | Connection, bakeoff_id: int, *, grader: str | None = None) -> list[ListedItem]:
     """The items of a bake-off, or of one of its graders, in the order they are offered."""
     return [ListedItem(**row) for row in db.rows("review_items", bakeoff_id=bakeoff_id, grader=grader)]
 

@@ -16,9 +16,11 @@ from starlette.routing import Route
 from evalq.definitions.located import load_json
 from evalq.errors import EvalqError, InputError, Refused, Unreachable
 from evalq.review import Given, next_item, rate, status, undo
+from evalq.review.identity import refuse_borrowed, refuse_unless_lead, sign_in
 from evalq.review.ratings import find_item
 from evalq.store import bakeoffs
 from evalq.store.database import Database
+from evalq.store.reviewers import SignedIn
 
 MAX_BODY_BYTES = 64 * 1024
 
@@ -38,30 +40,38 @@ class AccessRule:
     token: str | None
     hosts: frozenset[str]
 
-    def check(self, request: Request) -> None:
-        """Refuse a request under a foreign name, from a foreign page, or without the token."""
+    def check(self, request: Request, db: Database) -> SignedIn | None:
+        """Refuse a request under a foreign name, from a foreign page, or without a token.
+
+        Return the reviewer whose own token it carries, if it does.
+        """
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname
         if host not in self.hosts:
             raise HTTPException(421, "this server does not have that name; see --allow-host")
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).hostname not in self.hosts:
             raise HTTPException(403, "a page of another origin may not send requests")
-        if self.token is None:
-            return
         sent = request.headers.get("authorization", "")
+        reviewer = sign_in(db, sent.removeprefix("Bearer "))
+        if reviewer is not None or self.token is None:
+            return reviewer
         if not secrets.compare_digest(sent.encode(), f"Bearer {self.token}".encode()):
             raise HTTPException(
                 401, "send the token: Authorization: Bearer …", {"www-authenticate": "Bearer"}
             )
+        return None
 
 
 def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> Starlette:
-    """The API over a database. Without a token, anyone who reaches it may rate."""
+    """The API over a database. Without a token, anyone who reaches it may rate.
+
+    A reviewer's own token names them; the server's token speaks for names that nobody signs in with.
+    """
     access = AccessRule(token, frozenset(host.lower().strip("[]") for host in hosts))
 
     def route(path: str, method: str, handle: Callable[[Database, Request], Mapping[str, Any]]) -> Route:
         def endpoint(request: Request) -> JSONResponse:
-            access.check(request)
+            request.state.reviewer = access.check(request, db)
             _refuse_unstorable([*request.query_params.values(), *request.path_params.values()])
             return JSONResponse(handle(db, request), headers=_HEADERS)
 
@@ -81,10 +91,11 @@ def review_app(db: Database, *, token: str | None, hosts: Collection[str]) -> St
 def _next(db: Database, request: Request) -> Mapping[str, Any]:
     asked = request.query_params
     adjudicates = asked.get("adjudicate", "").lower() in ("1", "true", "yes")
+    reviewer = _identify(db, request, asked.get("reviewer"), adjudicates=adjudicates)
     offer = next_item(
         db,
         _find_bakeoff(db, request),
-        _read_reviewer(request),
+        reviewer,
         grader=asked.get("grader"),
         adjudicates=adjudicates,
     )
@@ -95,16 +106,16 @@ def _rate(db: Database, request: Request) -> Mapping[str, Any]:
     body = _read_body(request)
     item = _find_item(db, request)
     rating, comment, adjudicates = body.get("rating"), body.get("comment", ""), body.get("adjudicate", False)
-    reviewer = body.get("reviewer", request.query_params.get("reviewer"))
     if rating is None or not isinstance(comment, str) or not isinstance(adjudicates, bool):
         raise HTTPException(400, "send {reviewer, rating, comment, adjudicate}: rating is needed")
-    if not isinstance(reviewer, str):
-        raise HTTPException(400, "reviewer is missing; name who rates")
+    named = body.get("reviewer", request.query_params.get("reviewer"))
+    reviewer = _identify(db, request, named, adjudicates=adjudicates)
     return rate(db, Given(item, reviewer, rating, comment, adjudicates)).to_dict()
 
 
 def _undo(db: Database, request: Request) -> Mapping[str, Any]:
-    return undo(db, _read_reviewer(request), item=_find_item(db, request)).to_dict()
+    reviewer = _identify(db, request, request.query_params.get("reviewer"))
+    return undo(db, reviewer, item=_find_item(db, request)).to_dict()
 
 
 def _status(db: Database, request: Request) -> Mapping[str, Any]:
@@ -119,11 +130,22 @@ def _find_item(db: Database, request: Request) -> str:
         raise HTTPException(404, str(exc)) from None
 
 
-def _read_reviewer(request: Request) -> str:
-    name = request.query_params.get("reviewer")
-    if name is None:
-        raise HTTPException(400, "reviewer is missing; add ?reviewer=NAME")
-    return name
+def _identify(db: Database, request: Request, named: object, *, adjudicates: bool = False) -> str:
+    """Who acts: the owner of the token sent, or a name that nobody signs in with."""
+    signed_in: SignedIn | None = request.state.reviewer
+    if signed_in is not None:
+        if named not in (None, signed_in.name):
+            raise HTTPException(403, f"this token is {signed_in.name}'s; leave the name out")
+        if adjudicates:
+            refuse_unless_lead(signed_in)
+        return signed_in.name
+    if not isinstance(named, str):
+        raise HTTPException(400, "reviewer is missing; name who rates")
+    try:
+        refuse_borrowed(db, [named])
+    except Refused as exc:
+        raise HTTPException(403, str(exc)) from None
+    return named
 
 
 def _find_bakeoff(db: Database, request: Request) -> int | None:

@@ -15,6 +15,7 @@ from review_scene import ended, human, task_of
 
 from evalq.engines.processes import wait_until
 from evalq.errors import InputError, Refused
+from evalq.review.identity import invite
 from evalq.store.database import Database
 from evalq.web.reviews import MAX_BODY_BYTES, review_app
 from evalq.web.server import is_loopback, listen, make_config
@@ -75,6 +76,17 @@ def test_an_item_is_taken_rated_and_taken_back(ask: Ask, item: str) -> None:
     assert (status, document["n_pending"], document["graders"][0]["reviewers"]) == (200, 1, {"ann": 1})
     status, document = ask("DELETE", f"/api/reviews/{item}?reviewer=ann")
     assert (status, document["was"], document["n_pending"]) == (200, "rated", 2)
+
+
+def test_a_reviewers_own_token_names_them_and_no_name_is_borrowed(ask: Ask, db: Database, item: str) -> None:
+    ann, bob = invite(db, "ann").token, invite(db, "bob").token
+    path = f"/api/reviews/{item}"
+    assert ask("POST", path, {"reviewer": "ann", "rating": True})[0] == 403
+    assert ask("POST", path, {"reviewer": "ann", "rating": True}, token=bob)[0] == 403
+    assert ask("GET", "/api/reviews/next?reviewer=ann")[0] == 403
+    assert ask("POST", path, {"rating": True, "adjudicate": True}, token=ann)[0] == 409
+    assert ask("POST", path, {"rating": True}, token=ann)[0] == 200
+    assert ask("DELETE", f"{path}?reviewer=ann")[0] == 403
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN + "x"])

@@ -17,6 +17,7 @@ MAX_ANSWERS = 26
 _PASSING_PART = 0.75
 """The point of a likert scale that passes by default: 4 on 1 to 5, 7.5 on 0 to 10."""
 
+_WHICH_IS_BETTER = "Which answer is better?"
 _WEEK_MINUTES = 7 * 24 * 60
 _IN_EVALUATORS = ("min_required", "max_allowed", "agreement_threshold")
 
@@ -184,7 +185,17 @@ class Human(Grader):
             written["evaluators"] = _join(flat, inside, "evaluators")
         if isinstance(written.get("rating_scale"), str):
             written["rating_scale"] = {"type": written["rating_scale"]}
+        if "rating_scale" in written:
+            written["rating_scale"] = _read_pairwise(written["rating_scale"])
         return written
+
+
+def _read_pairwise(scale: Any) -> Any:
+    """`pairwise` is a ranking of two answers that may tie."""
+    if not isinstance(scale, Mapping) or scale.get("type") != "pairwise":
+        return scale
+    pair = {"min_items": 2, "max_items": 2, "tie_allowed": True, "description": _WHICH_IS_BETTER}
+    return {**pair, **scale, "type": "ranking"}
 
 
 def _join(outer: Mapping[str, Any], inner: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -28,11 +28,13 @@ WHERE u.is_any_wanted ORDER BY u.bakeoff_id, u.job_id;
 -- Add items with their answers in the order people see them; an item that exists gets the answers it lacks.
 WITH given AS (
     SELECT * FROM jsonb_to_recordset(%(items)s) AS g (token text, grader text, case_id text, sample int,
-           min_required int, max_allowed int, lease_s float8, job_ids bigint[])
+           min_required int, max_allowed int, lease_s float8, purpose text, priority int, job_ids bigint[])
 ), added AS (
-    INSERT INTO review_items (token, bakeoff_id, grader, case_id, sample, min_required, max_allowed, lease_s)
-    SELECT token, %(bakeoff_id)s, grader, case_id, sample, min_required, max_allowed, lease_s FROM given
-    ON CONFLICT (token) DO UPDATE SET is_open = TRUE RETURNING id, token
+    INSERT INTO review_items (token, bakeoff_id, grader, case_id, sample, min_required, max_allowed, lease_s, purpose,
+                              priority)
+    SELECT token, %(bakeoff_id)s, grader, case_id, sample, min_required, max_allowed, lease_s, purpose, priority
+    FROM given
+    ON CONFLICT (token) DO UPDATE SET is_open = TRUE, dispute = NULL RETURNING id, token
 ), answered AS (
     INSERT INTO review_answers (item_id, job_id, grader, place)
     SELECT added.id, one.job_id, given.grader,
@@ -61,7 +63,7 @@ WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
 -- review_item --
 -- One item with its case and how many people have rated or hold it.
 SELECT i.id, i.token, i.bakeoff_id, i.grader, i.case_id, i.sample, i.min_required, i.max_allowed, i.is_open,
-       b.task_name, b.task_sha, c.body::text AS case_body, q.rated, q.taken
+       i.purpose, i.lease_s, b.task_name, b.task_sha, c.body::text AS case_body, q.rated, q.taken
 FROM review_items i JOIN bakeoffs b ON b.id = i.bakeoff_id JOIN review_quotas q ON q.item_id = i.id
 JOIN cases c ON c.eval_set_sha = b.eval_set_sha AND c.case_id = i.case_id
 WHERE i.id = %(item_id)s;
@@ -83,7 +85,7 @@ WHERE item_id = %(item_id)s AND state = 'rated' ORDER BY adjudicates, rated_at, 
 
 -- lease_review --
 -- Lease the next item to a person, within its quotas; is_lost when another person took it first.
-SELECT item_id, is_lost FROM lease_review(%(bakeoff_id)s::bigint, %(grader)s::text, %(reviewer)s);
+SELECT item_id, is_lost FROM lease_review(%(bakeoff_id)s::bigint, %(grader)s::text, %(reviewer)s, %(beside)s::bigint);
 
 -- review_lease --
 -- The end of a person's lease of an item.
@@ -93,10 +95,8 @@ WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND lease_until > clock_
 -- disputed_item --
 -- An item that people disagree on, for an adjudicator.
 SELECT i.id FROM review_items i
-WHERE NOT i.is_open AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
+WHERE i.dispute IS NOT NULL AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
   AND (%(grader)s::text IS NULL OR i.grader = %(grader)s)
-  AND EXISTS (SELECT 1 FROM review_answers a JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
-              WHERE a.item_id = i.id AND g.passed IS NULL)
 ORDER BY i.token LIMIT 1;
 
 -- lock_review_items --
@@ -114,31 +114,40 @@ WHERE i.id = %(item_id)s AND (%(adjudicates)s OR i.max_allowed > (
       AND (h.state = 'rated' OR h.lease_until > clock_timestamp())))
 ON CONFLICT (item_id, reviewer, adjudicates) DO UPDATE
 SET state = 'rated', rating = excluded.rating, votes = excluded.votes, comment = excluded.comment, lease_until = NULL,
-    rated_at = excluded.rated_at
+    rated_at = excluded.rated_at, declined = NULL
 RETURNING item_id;
 
 -- adjudicator --
 -- The person who decided an item over the ratings of the others.
 SELECT reviewer FROM human_reviews WHERE item_id = %(item_id)s AND adjudicates AND state = 'rated';
 
+-- decline_review --
+-- Give an item back for good, with a reason; no row when the person does not hold it.
+UPDATE human_reviews SET state = 'withdrawn', declined = %(declined)s, comment = %(comment)s, lease_until = NULL,
+       rated_at = clock_timestamp()
+WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND NOT adjudicates AND state = 'leased' RETURNING item_id;
+
 -- last_review --
--- The item that a person rated last; a given item also when they only hold it.
+-- The item that a person rated or declined last; a given item also when they only hold it.
 SELECT i.id, i.token, i.bakeoff_id FROM human_reviews h JOIN review_items i ON i.id = h.item_id
 WHERE h.reviewer = %(reviewer)s AND (%(item_id)s::bigint IS NULL OR h.item_id = %(item_id)s)
   AND (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
-  AND (h.state = 'rated' OR %(item_id)s IS NOT NULL AND h.state = 'leased')
+  AND (h.state = 'rated' OR h.declined IS NOT NULL OR %(item_id)s IS NOT NULL AND h.state = 'leased')
 ORDER BY h.rated_at DESC NULLS LAST, h.adjudicates DESC LIMIT 1;
 
 -- undo_review --
--- Take a rating back and lease the item to that person again; give an item back that they only held.
+-- Take back what a person said of an item and lease it to them again; give an item back that they only held.
 UPDATE human_reviews h
-SET state = CASE WHEN before.state = 'rated' AND NOT h.adjudicates THEN 'leased' ELSE 'withdrawn' END,
-    lease_until = CASE WHEN before.state = 'rated' AND NOT h.adjudicates
+SET state = CASE WHEN before.is_said AND NOT h.adjudicates THEN 'leased' ELSE 'withdrawn' END,
+    lease_until = CASE WHEN before.is_said AND NOT h.adjudicates
                        THEN clock_timestamp() + make_interval(secs => i.lease_s) END,
-    rating = NULL, votes = NULL, rated_at = NULL
+    rating = NULL, votes = NULL, rated_at = NULL, declined = NULL
 FROM review_items i, (
-    SELECT item_id, reviewer, adjudicates, state FROM human_reviews
-    WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s AND state IN ('rated', 'leased')
+    SELECT item_id, reviewer, adjudicates, coalesce(declined, state) AS state,
+           state = 'rated' OR declined IS NOT NULL AND q.has_room AS is_said
+    FROM human_reviews JOIN review_quotas q USING (item_id)
+    WHERE item_id = %(item_id)s AND reviewer = %(reviewer)s
+      AND (state IN ('rated', 'leased') OR declined IS NOT NULL)
     ORDER BY state = 'rated' DESC, adjudicates DESC LIMIT 1
 ) before
 WHERE i.id = h.item_id AND h.item_id = before.item_id AND h.reviewer = before.reviewer
@@ -146,8 +155,9 @@ WHERE i.id = h.item_id AND h.item_id = before.item_id AND h.reviewer = before.re
 RETURNING before.state;
 
 -- set_item_open --
--- Set whether an item needs more reviews.
-UPDATE review_items SET is_open = %(is_open)s WHERE id = %(item_id)s AND is_open <> %(is_open)s;
+-- Set whether an item needs more reviews, and why its reviews decide nothing if so.
+UPDATE review_items SET is_open = %(is_open)s, dispute = %(dispute)s
+WHERE id = %(item_id)s AND (is_open, dispute) IS DISTINCT FROM (%(is_open)s::boolean, %(dispute)s::text);
 
 -- regrade --
 -- Write a grade of people over the stored one; no row when it is the same.
@@ -197,8 +207,7 @@ WHERE (%(bakeoff_id)s::bigint IS NULL OR i.bakeoff_id = %(bakeoff_id)s)
 -- The items of a bake-off with how many people have rated or hold each, in the order they are offered.
 SELECT i.id, i.token, i.grader, i.case_id, i.sample, i.is_open, q.rated, q.taken,
        (SELECT count(*) FROM review_answers a WHERE a.item_id = i.id) AS n_answers,
-       (SELECT g.reason FROM review_answers a JOIN grades g ON g.job_id = a.job_id AND g.grader = a.grader
-        WHERE a.item_id = i.id AND g.passed IS NULL ORDER BY a.place LIMIT 1) AS reason
+       i.min_required, i.purpose, i.dispute AS reason
 FROM review_items i JOIN review_quotas q ON q.item_id = i.id
 WHERE i.bakeoff_id = %(bakeoff_id)s AND (%(grader)s::text IS NULL OR i.grader = %(grader)s) ORDER BY i.token;
 

@@ -23,5 +23,5 @@ def test_a_rating_nobody_could_mean_is_refused(arguments: list[str], words: str)
 
 def test_every_part_of_review_has_its_help() -> None:
     result = CliRunner().invoke(evalq, ["review", "--help"])
-    for name in ("next", "rate", "undo", "status", "export", "import", "serve"):
+    for name in ("next", "rate", "decline", "undo", "status", "export", "import", "invite", "ask", "serve"):
         assert f"\n  {name} " in result.output
