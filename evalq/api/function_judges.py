@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import json
-import re
 import secrets
 import sys
 import threading
@@ -27,7 +26,6 @@ DEADLINE_S = 600.0
 MAX_BODY_BYTES = 64_000_000
 
 _PARTS = frozenset({"answer", "tool_calls", "usage", "cost_usd", "error"})
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def name_judges(
@@ -55,7 +53,10 @@ def name_judges(
 def _find_free_name(function: Function, taken: set[str]) -> str:
     plain = function.func if isinstance(function, partial) else function
     written = getattr(plain, "__name__", type(plain).__name__)
-    name = _NOT_IN_NAMES.sub("-", written).strip("-_.")[:90] or "function"
+    allowed = [
+        letter if letter.isascii() and (letter.isalnum() or letter in "_.-") else "-" for letter in written
+    ]
+    name = "".join(allowed).strip("-_.")[:90] or "function"
     free, number = name, 1
     while free in taken:
         number += 1
