@@ -114,6 +114,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
     },
     _OURS: {
         "evalq.cases.scrub.report": "_MARKED",
+        "evalq.definitions.judge_specs": "_FORM _NOT_IN_NAMES",
         "evalq.definitions.scaffold": "render_task",
         "evalq.engines.postgres": "_major_version",
         "evalq.engines.valkey": "_ask_version _read_configuration",

@@ -37,11 +37,14 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     "Default: the task's first that is not a holdout. A file in another format (EVAL.yaml, evals.json, "
     "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task.",
 )
-@click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
+@options.judges(
+    "The models on trial, by name and separated by commas; default: the task's own. A system of your own: "
+    "'command:./answer.sh', python:module:function or http://host:port/path; may be repeated."
+)
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
 )
-@click.option("--grader-model", help="The judge that grades, for llm_judge; default: the task's own.")
+@click.option("--grader-model", help="The grader: the model that marks answers; default: the task's own.")
 @click.option(
     "--samples",
     type=int,
@@ -77,7 +80,7 @@ def bake_off(
     task: str,
     all_tasks: bool,
     eval_set: str | None,
-    judges: str,
+    judges: list[str],
     scorer: Any,
     grader_model: str | None,
     samples: int | None,
@@ -100,8 +103,7 @@ def bake_off(
     names = [""]
     if task or all_tasks or not _brings_task(eval_set):
         names = read_tasks(context, task, all_tasks=all_tasks)
-    named = options.split_names(judges)
-    request = Request(names[0], eval_set or "", named, scorer, grader_model, samples, seed)
+    request = Request(names[0], eval_set or "", judges, scorer, grader_model, samples, seed)
     request = replace(request, allow_unpriced=run.allow_unpriced, notes=run.notes)
     request = replace(request, look=look, trigger_mode=trigger_mode)
     if all_tasks or len(names) > 1:

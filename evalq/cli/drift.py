@@ -94,7 +94,7 @@ def _print_judge(judge: Mapping[str, Any]) -> None:
     "--smoke", is_flag=True, help="One call per judge, on the first case of a set that is not a holdout."
 )
 @click.option("--task", required=True, help="A task: its name, or the path of its file.")
-@click.option("--judges", default="", help="Judges by name, separated by commas; default: the task's own.")
+@options.judges("Judges by name, separated by commas; default: the task's own.")
 @click.option(
     "--eval-set", help="The set to check on; with --smoke by default the task's first that is not a holdout."
 )
@@ -116,7 +116,7 @@ def verify(
     context: Context,
     smoke: bool,
     task: str,
-    judges: str,
+    judges: list[str],
     eval_set: str | None,
     rule: Any,
     quiet: bool,
@@ -130,7 +130,7 @@ def verify(
     from evalq.bakeoff.probes import smoke_request
     from evalq.drift.open import check_request
 
-    names, allow_unpriced = options.split_names(judges), run.allow_unpriced
+    names, allow_unpriced = judges, run.allow_unpriced
     if smoke:
         request = smoke_request(task, eval_set, names, root=context.root, allow_unpriced=allow_unpriced)
         return _smoke(context, request, run)

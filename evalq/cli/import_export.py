@@ -57,7 +57,8 @@ def import_(
     """Write FILE as a task and an evalset of evalq's own.
 
     FILE is an EVAL.yaml, an evals.json, a promptfooconfig.yaml, or a table of questions and answers: CSV,
-    TSV, JSONL, JSON or XLSX, whose columns are guessed unless --input, --expected, --id and --stratum name them.
+    TSV, JSONL, JSON or XLSX, whose columns are guessed unless --input, --expected, --id and --stratum name
+    them.
     Everything that cannot be carried over is listed with its file and line. Nothing is overwritten without
     --force, and either both files are written or none.
     """

@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
@@ -52,6 +52,19 @@ display = click.option(
     type=click.Choice(["auto", "rich", "plain", "none"]),
     help="Progress on stderr; default: auto.",
 )
+
+
+def _split_judges(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> list[str]:
+    from evalq.definitions.judge_specs import split_judges
+
+    return split_judges(values)
+
+
+def judges(help_text: str) -> Callable[[_Command], _Command]:
+    """--judges, also called --models: names by commas, or systems of the user's own, as a list."""
+    return click.option(
+        "--judges", "--models", "judges", multiple=True, callback=_split_judges, help=help_text
+    )
 
 
 def as_json(help_text: str) -> Callable[[_Command], _Command]:

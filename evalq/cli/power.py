@@ -33,7 +33,7 @@ class _Field:
 @click.command()
 @click.option("--task", required=True, help="A task: its name, or the path of its file.")
 @click.option("--eval-set", help="An evalset of the task; default: its first that is not a holdout.")
-@click.option("--judges", default="", help="Judges to compare, separated by commas: prices the plan too.")
+@options.judges("Judges to compare, separated by commas: prices the plan too.")
 @click.option("--delta", type=_SHARE, default=0.05, show_default=True, help="The difference to see.")
 @click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of a false claim.")
 @click.option("--power", "chance", type=_SHARE, default=0.8, show_default=True, help="Chance to see it.")
@@ -46,7 +46,7 @@ def power(
     context: Context,
     task: str,
     eval_set: str | None,
-    judges: str,
+    judges: list[str],
     delta: float,
     alpha: float,
     chance: float,
@@ -60,7 +60,7 @@ def power(
     from evalq.bakeoff.runs import past_runs
     from evalq.summary.power import Aim, plan_power, spreads
 
-    field = _load_field(context, task, eval_set, options.split_names(judges), samples=samples)
+    field = _load_field(context, task, eval_set, judges, samples=samples)
     aim = Aim(delta, alpha, chance, samples, n_judges=max(2, len(field.judges)))
     with context.open_session() as session:
         past = spreads(past_runs(session.db, field.task), field.judges)

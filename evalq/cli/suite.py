@@ -45,10 +45,8 @@ _FILTER_OPTIONS = (
     ),
 )
 _ANSWER_OPTIONS = (
-    click.option(
-        "--judges", default="", help="Judges by name, separated by commas; default: the suite's own."
-    ),
-    click.option("--grader-model", help="The judge that grades, instead of those the suite names."),
+    options.judges("Judges by name, separated by commas; default: the suite's own."),
+    click.option("--grader-model", help="The model that grades, instead of those the suite names."),
     click.option("--samples", type=int, help="Answers per eval; default: the suite's, or 1."),
     click.option("--seed", type=int, default=0, show_default=True, help="Order, and simulated answers."),
     click.option(
@@ -83,7 +81,7 @@ class SuiteOptions:
     tag: tuple[str, ...] = ()
     difficulty: tuple[str, ...] = ()
     grader_type: Literal["code", "model", "human"] | None = None
-    judges: str = ""
+    judges: Sequence[str] = ()
     grader_model: str | None = None
     samples: int | None = None
     seed: int = 0
@@ -128,7 +126,7 @@ def _read_choice(context: Context, wanted: SuiteOptions) -> "SuiteChoice":
     variables = parse_variables(wanted.variables)
     context.environ.update({variable_of(name): value for name, value in variables.items()})
     filters = Filters(wanted.category, wanted.tag, wanted.difficulty, wanted.grader_type)
-    return SuiteChoice(filters, tuple(options.split_names(wanted.judges)), variables)
+    return SuiteChoice(filters, tuple(wanted.judges), variables)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A folder with meta.yml or SKILL.md, or one of these files; several to see which is picked.",
 )
-@click.option("--judges", default="", help="Judges by name, separated by commas; default: the skill's own.")
+@options.judges("Judges by name, separated by commas; default: the skill's own.")
 @click.option(
     "--runs", type=click.IntRange(1, 1000), default=3, show_default=True, help="Answers per request."
 )
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 def triggers(
     context: Context,
     skills: tuple[Path, ...],
-    judges: str,
+    judges: list[str],
     runs: int,
     queries: Path | None,
     threshold: float,
@@ -70,7 +70,7 @@ def triggers(
     from evalq.bakeoff.plan import refuse_over_cap
     from evalq.formats.skills.measure import MeasureOptions, prepare
 
-    chosen = MeasureOptions(options.split_names(judges), runs, queries, threshold, run.allow_unpriced)
+    chosen = MeasureOptions(judges, runs, queries, threshold, run.allow_unpriced)
     measurement = prepare(skills, chosen, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
     note(f"{describe_plan(measurement.plan)}, cap ${money(cap_usd)}")

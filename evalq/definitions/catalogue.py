@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from evalq.definitions.definition import is_name
 from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.judge_specs import FORMS, is_spec, read_spec
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 
@@ -34,7 +35,7 @@ def all_judges(own: Catalogue) -> dict[str, JudgeConfig]:
 
 
 def with_models(known: Catalogue, names: Iterable[str]) -> dict[str, JudgeConfig]:
-    """The catalogue, extended by a judge for each name that is a provider's own name of a model.
+    """The catalogue, extended by a judge for each name that is a provider's own name of a model, or a spec.
 
     Other formats name models as their providers do, `claude-haiku-4-5-20251001`: that is the judge with this
     model, or else a new one, priced by the table.
@@ -44,26 +45,41 @@ def with_models(known: Catalogue, names: Iterable[str]) -> dict[str, JudgeConfig
     for name in names:
         if resolve_judge(name, known) is None:
             judge = models.get(name) or _judge_for_model(name)
+            if is_spec(name):
+                judge = read_spec(name)
             if judge is not None:
                 extended[name] = judge
     return extended
 
 
 def pick_judges(names: Sequence[str], known: Catalogue) -> list[JudgeConfig]:
-    """The judges named, each once; InputError lists every unknown name."""
+    """The judges named or written out, each once; InputError lists every unknown name."""
     if not names:
         raise InputError(Problem("no judge is named", "give --judges a,b or default_judges in the task"))
     found: dict[str, JudgeConfig] = {}
     problems: dict[str, Problem] = {}
     for name in names:
         canonical = resolve_judge(name, known)
-        if canonical is None:
-            problems[name] = _unknown_judge(name, known)
-        else:
+        if canonical is not None:
             found[canonical] = known[canonical]
+        elif is_spec(name):
+            found[name] = read_spec(name)
+        else:
+            problems[name] = _unknown_judge(name, known)
     if problems:
         raise InputError(*problems.values())
+    _refuse_namesakes(found)
     return list(found.values())
+
+
+def _refuse_namesakes(found: Catalogue) -> None:
+    """Refuse two judges written out whose names come out the same: no table could tell them apart."""
+    written: dict[str, str] = {}
+    for text, judge in found.items():
+        if judge.name in written and found[written[judge.name]] != judge:
+            message = f"{written[judge.name]!r} and {text!r} would both be called {judge.name!r}"
+            raise InputError(Problem(message, f"give one a name: mine={text}"))
+        written[judge.name] = text
 
 
 def resolve_judge(name: str, known: Catalogue) -> str | None:
@@ -95,7 +111,7 @@ def _judge_for_model(model: str) -> JudgeConfig | None:
 
 
 def _unknown_judge(name: str, known: Catalogue) -> Problem:
-    remedy = "`evalq judges` lists them, evalq.yaml adds to them"
+    remedy = f"`evalq judges` lists them, evalq.yaml adds to them; your own system: {FORMS}"
     close = difflib.get_close_matches(name.lower(), [*known, *_aliases()], n=3, cutoff=0.5)
     if close:
         remedy = f"did you mean {' or '.join(close)}? {remedy}"

@@ -327,7 +327,7 @@ LOCAL_ANSWERS = [
     (local_judge("simulated", model="s", time_scale=0, misbehaviour={"empty": 1.0}), "empty"),
     (echoing("""print('{"answer": "yes"}')"""), "answered"),
     (echoing("""print('{"answer": " "}')"""), "empty"),
-    (echoing("print('hello')"), "malformed"),
+    (echoing("print('hello')"), "answered"),
 ]
 
 

@@ -35,6 +35,9 @@ from evalq.records import Completion, CompletionState, Prompt, ToolCall
 if TYPE_CHECKING:
     from jsonpath_ng.jsonpath import JSONPath
 
+PLAIN_ANSWER = "$.answer"
+"""The path of judges that set none: only they may answer in plain text."""
+
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 """Headers that say where a request goes and how long it is: a case must not set them."""
@@ -117,7 +120,9 @@ class HttpAdapter:
         )
 
     def _read_answer(self, response: httpx2.Response) -> tuple[CompletionState, str]:
-        """A reply with nothing at the answer's path is malformed, not empty."""
+        """A reply with nothing at the answer's path is malformed, not empty; plain text is an answer."""
+        if self._judge.answer == PLAIN_ANSWER and _is_plain_text(response):
+            return ("answered", response.text) if response.text.strip() else ("empty", "")
         reply = read_json(response.content)
         found = [match.value for match in self._path.find(reply)]
         if not found and not (self._finds_many and self._parent.find(reply)):
@@ -127,6 +132,17 @@ class HttpAdapter:
             return "empty", ""
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return ("answered", text) if text.strip() else ("empty", "")
+
+
+def _is_plain_text(response: httpx2.Response) -> bool:
+    """Whether a reply says that it is plain text; what is JSON all the same is read as JSON."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "text/plain":
+        return False
+    try:
+        return not isinstance(read_json(response.content), dict)
+    except (ValueError, RecursionError):
+        return True
 
 
 def _find_first(path: "JSONPath | None", response: httpx2.Response) -> object:

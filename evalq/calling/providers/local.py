@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from evalq.calling.providers.reply_fields import (
     elapsed_ms,
@@ -26,7 +28,7 @@ from evalq.errors import ProviderFault
 from evalq.records import Completion, CompletionState, Prompt
 
 _MAX_OUTPUT_BYTES = 5_000_000
-_MAX_ERROR_CHARS = 200
+_MAX_ERROR_CHARS = 400
 _MAX_THREADS = 64
 _PARTS = frozenset({"answer", "tool_calls", "usage", "cost_usd", "error"})
 
@@ -54,9 +56,10 @@ os.register_at_fork(after_in_child=_threads.start_over)
 
 
 class CommandAdapter:
-    """Starts the program once per call, with one JSON object on its standard input and one on its output.
+    """Starts the program once per call, with one JSON object on its standard input.
 
-    It answers `{"answer": "…"}`, with any of `tool_calls`, `usage`, `cost_usd` and `error`.
+    It answers in plain text, or by `{"answer": "…"}` with any of `tool_calls`, `usage`, `cost_usd` and
+    `error`. What it writes to its standard error is kept when it fails.
     """
 
     def __init__(self, judge: CommandJudge, environ: Mapping[str, str]) -> None:
@@ -74,26 +77,45 @@ class CommandAdapter:
         return _read_output(output, latency_ms=elapsed_ms(started), model=self._judge.model)
 
     def _run(self, request: bytes) -> bytes:
+        # A file, since a program that writes more errors than a pipe holds would wait for a reader.
+        with tempfile.TemporaryFile() as errors:
+            output, code = self._communicate(request, errors)
+            if code != 0:
+                ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                raise ProviderFault("permanent", f"the program {ended}{_quote_end(errors)}")
+        return output[:_MAX_OUTPUT_BYTES]
+
+    def _communicate(self, request: bytes, errors: IO[bytes]) -> tuple[bytes, int]:
+        """Give the program its question; its output and exit code."""
         try:
             process = subprocess.Popen(
                 self._judge.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=errors,
                 env=self._environ,
                 start_new_session=True,
             )
         except OSError as exc:
-            raise ProviderFault("fatal", f"cannot start {self._judge.command[0]!r}: {exc.strerror}") from exc
+            what = f"cannot start {self._judge.command[0]!r} in {Path.cwd()}: {exc.strerror}"
+            raise ProviderFault("fatal", what) from exc
         with process:
             try:
                 output, _ = process.communicate(request, timeout=self._judge.timeout_s)
             except subprocess.TimeoutExpired as exc:
                 os.killpg(process.pid, signal.SIGKILL)
-                raise ProviderFault("ambiguous", f"no answer within {self._judge.timeout_s:g} s") from exc
-        if process.returncode != 0:
-            raise ProviderFault("permanent", f"the program ended with exit code {process.returncode}")
-        return output[:_MAX_OUTPUT_BYTES]
+                late = f"no answer within {self._judge.timeout_s:g} s{_quote_end(errors)}"
+                raise ProviderFault("ambiguous", late) from exc
+        return output, process.returncode
+
+
+def _quote_end(errors: IO[bytes]) -> str:
+    """What a program wrote to its standard error last, on one line; "" if it wrote nothing."""
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, size - _MAX_ERROR_CHARS))
+    lines = errors.read().decode("utf-8", "replace").splitlines()
+    told = " | ".join(line.strip() for line in lines if line.strip())
+    return f": {told}" if told else ""
 
 
 def _build_input(prompt: Prompt) -> bytes:
@@ -114,13 +136,14 @@ def _build_input(prompt: Prompt) -> bytes:
 
 
 def _read_output(output: bytes, *, latency_ms: int, model: str) -> Completion:
+    """A JSON object of the agreed parts, or else plain text, which is the answer as it is."""
     text = output.decode("utf-8", "replace")
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError):
-        return Completion("malformed", text, latency_ms=latency_ms, model=model)
+        reply = None
     if not isinstance(reply, dict) or not reply.keys() & {"answer", "error"}:
-        return Completion("malformed", text, latency_ms=latency_ms, model=model)
+        reply = {"answer": text.removesuffix("\n").removesuffix("\r")}
     return _read_reply(reply, latency_ms=latency_ms, model=model)
 
 
@@ -146,8 +169,20 @@ class PythonAdapter:
             reply = _split_reply(self._function(dict(prompt.about.inputs)))
             reply["answer"] = _text_or_json(reply["answer"])
         except (Exception, SystemExit) as exc:  # a function that calls exit() must not end a worker
-            raise ProviderFault("permanent", f"{self._name} raised {type(exc).__name__}") from exc
+            raise ProviderFault("permanent", f"{self._name} raised {_describe(exc)}") from exc
         return _read_reply(reply, latency_ms=elapsed_ms(started), model=self._name)
+
+
+def _describe(exc: BaseException) -> str:
+    """An exception on one line: its kind, its message, and the line of the user's code that raised it."""
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if not _is_machinery(frame.filename)]
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    message = " ".join(str(exc).split())[:_MAX_ERROR_CHARS]
+    return f"{type(exc).__name__}{f': {message}' if message else ''}{where}"
+
+
+def _is_machinery(file: str) -> bool:
+    return file == __file__ or file.startswith("<frozen") or "importlib" in file
 
 
 def _split_reply(value: Any) -> dict[str, Any]:
@@ -197,7 +232,8 @@ def _import_function(name: str) -> Callable[[dict[str, Any]], Any]:
         with _working_folder_on_path():
             found = getattr(import_module(module), function)
     except (Exception, SystemExit) as exc:  # importing runs the user's module
-        raise ProviderFault("fatal", f"cannot import {name}: {exc}; is it on PYTHONPATH?") from exc
+        what = f"cannot import {name} in {Path.cwd()}: {_describe(exc)}"
+        raise ProviderFault("fatal", f"{what}; is it on PYTHONPATH?") from exc
     if not callable(found):
         raise ProviderFault("fatal", f"{name} is not callable")
     return found  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalq.definitions.judge import HttpJudge, JudgeConfig
+from evalq.definitions.judge import CommandJudge, HttpJudge, JudgeConfig, PythonJudge
 from evalq.errors import ProviderFault
 from evalq.records import Completion, Prompt, ToolCall
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _SHORTEST_SECRET = 8
 """Shorter values are words, and would be taken out of honest answers."""
+
+_SECRET_SIGNS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+"""In the name of a variable whose value must not be kept."""
 
 
 class ScrubbingAdapter:
@@ -65,6 +68,8 @@ def find_secrets(judge: JudgeConfig, environ: Mapping[str, str]) -> dict[str, st
     names = {judge.key_name or ""}
     if isinstance(judge, HttpJudge):
         names |= {*judge.headers_env.values(), *judge.variables_env.values()}
+    if isinstance(judge, CommandJudge | PythonJudge):  # they may read, and then print, the whole environment
+        names |= {name for name in environ if any(sign in name.upper() for sign in _SECRET_SIGNS)}
     found = {name: environ.get(name, "").strip() for name in names}
     kept = {name: value for name, value in found.items() if len(value) >= _SHORTEST_SECRET}
     return dict(sorted(kept.items(), key=lambda item: -len(item[1])))

@@ -4,7 +4,7 @@ import pytest
 from asking import complete
 
 from evalq.calling.providers.scrubbing import ScrubbingAdapter, find_secrets
-from evalq.definitions.judge import HttpJudge
+from evalq.definitions.judge import CommandJudge, HttpJudge
 from evalq.errors import ProviderFault
 from evalq.records import CaseContext, Completion, Prompt, ToolCall
 
@@ -51,3 +51,9 @@ def test_every_variable_of_an_http_judge_is_a_secret_but_short_words_are_not() -
     )
     environ = {"A": KEY, "B": KEY + "2", "C": "12345678", "D": "test", "E": "unrelated-value"}
     assert list(find_secrets(judge, environ)) == ["B", "A", "C"]
+
+
+def test_whatever_a_program_could_print_of_the_environment_s_keys_is_a_secret() -> None:
+    judge = CommandJudge(name="j", provider="command", command=["x"])
+    environ = {"MY_API_KEY": KEY, "db_password": KEY + "2", "PATH": "/usr/bin:/bin", "HF_TOKEN": "short"}
+    assert list(find_secrets(judge, environ)) == ["db_password", "MY_API_KEY"]
