@@ -275,10 +275,12 @@ def _show_report(
     from evalq.formats.suite.render import render_plain
     from evalq.formats.suite.report import report_of
     from evalq.formats.suite.report_files import results_folder, write_results
+    from evalq.store import suite_runs
 
     document = report_of(done)
     folder = output_dir or results_folder(suite, context.cwd)
     written = write_results(folder, document, suite.reporting.format, now=datetime.now(UTC))
+    suite_runs.note_report_files(session.db, suite_runs.find(session.db, done.id).id, written)
     if run.as_json:
         print_json(document)
     else:

@@ -9,6 +9,7 @@ from evalq.bakeoff import reviewed
 from evalq.bakeoff.conclude import conclude_again
 from evalq.definitions.definition import limit_problems, split_remedy
 from evalq.errors import InputError, Problem, Refused
+from evalq.formats.suite.rewrite import rewrite_reports
 from evalq.grading.people import marks_of, rating_json, read_rating
 from evalq.review.items import check_reviewer
 from evalq.store import bakeoffs, reviews
@@ -91,9 +92,18 @@ def rate(db: Database, given: Given) -> Rated:
     return rated
 
 
+def rate_all(db: Database, given: Sequence[Given]) -> list[Rated]:
+    """Store ratings, all or none; every problem with its place. Of one alone, a full item is Refused.
+
+    The report of a suite that they decide something of is written again.
+    """
+    rated = _rate_all(db, given)
+    rewrite_reports(db, {one.bakeoff_id for one in rated if one.state != "pending"})
+    return rated
+
+
 @transactional
-def rate_all(tx: Connection, given: Sequence[Given]) -> list[Rated]:
-    """Store ratings, all or none; every problem with its place. Of one alone, a full item is Refused."""
+def _rate_all(tx: Connection, given: Sequence[Given]) -> list[Rated]:
     items = _find_all(tx, given)
     touched = {item.id: item.bakeoff_id for item in items}
     for bakeoff_id in sorted(set(touched.values())):
@@ -127,12 +137,19 @@ def decline(tx: Connection, reviewer: str, item: str, *, why: Declined, comment:
     return Declination(found.token, found.bakeoff_id, why, reviews.count_pending(tx, found.bakeoff_id))
 
 
-@transactional
-def undo(tx: Connection, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
+def undo(db: Database, reviewer: str, *, item: str | None = None, bakeoff_id: int | None = None) -> Undone:
     """Take back a person's rating of an item, or their last one; what was only in hand is given back.
 
-    The item is in their hands again; outcomes and rows are as if it had not been rated.
+    The item is in their hands again; outcomes, rows and reports are as if it had not been rated.
     """
+    undone = _undo(db, reviewer, item=item, bakeoff_id=bakeoff_id)
+    if undone.was == "rated":
+        rewrite_reports(db, [undone.bakeoff_id])
+    return undone
+
+
+@transactional
+def _undo(tx: Connection, reviewer: str, *, item: str | None, bakeoff_id: int | None) -> Undone:
     check_reviewer(reviewer)
     item_id = find_item(tx, item).id if item else None
     last = reviews.last_rated(tx, reviewer, item_id=item_id, bakeoff_id=bakeoff_id)

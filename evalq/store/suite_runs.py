@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from evalq.errors import InputError
@@ -82,6 +83,17 @@ def link(tx: Connection, suite_run_id: int, bakeoff_id: int, *, attempt: int) ->
 def end(db: Database, suite_run_id: int, *, is_timed_out: bool) -> None:
     """Record that a run has ended."""
     db.run("end_suite_run", suite_run_id=suite_run_id, is_timed_out=is_timed_out)
+
+
+def note_report_files(db: Database, suite_run_id: int, paths: Sequence[Path]) -> None:
+    """Remember where a run's report was written, to write it again when people have reviewed answers."""
+    db.run("note_report_files", suite_run_id=suite_run_id, paths=[str(path.absolute()) for path in paths])
+
+
+def report_files(db: Database, suite_run_id: int) -> list[Path]:
+    """Where a run's report was written, on the machine that ran it."""
+    row = db.row("report_files", suite_run_id=suite_run_id)
+    return [Path(path) for path in row["report_files"]] if row else []
 
 
 def find(db: Database, name: str) -> SuiteRunRow:

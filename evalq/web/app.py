@@ -19,6 +19,8 @@ PAGES = (
     "evalq.web.static_files",
     "evalq.web.sign_in",
     "evalq.web.run_list",
+    "evalq.web.review_desk",
+    "evalq.web.review_lead",
 )
 """Modules with pages: each has ROUTES, and OPEN_PATHS if guests without the owner's token may open some."""
 

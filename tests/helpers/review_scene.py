@@ -57,11 +57,13 @@ def start(
     return db.in_transaction(lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(5))))
 
 
-def end(db: Database, task: TaskConfig, job_id: int, *others: Grade, state: Any = "answered") -> None:
+def end(
+    db: Database, task: TaskConfig, job_id: int, *others: Grade, state: Any = "answered", says: str = ""
+) -> None:
     """Bring a job to its end as a worker would; `others` are the grades that no person gives."""
     job = jobs.claim(db, job_id, lease_s=60)
     assert job
-    text = f"{job.judge} says {job.case.id}" if state == "answered" else ""
+    text = says or f"{job.judge} says {job.case.id}" if state == "answered" else ""
     answer = Completion(state, text, Usage(3, 4, raw={}), 120, Decimal("0.00001"), job.judge, "request")
     call = calls.Call(judge(job.judge), "answer", "key", 1, Decimal("0.001"))
     calls.settle(db, calls.reserve(db, job, call) or 0, calls.answered(answer))
@@ -79,11 +81,13 @@ def conclude_all(db: Database, bakeoff_id: int) -> None:
         conclude(db, run.id)
 
 
-def ended(db: Database, task: TaskConfig, n_cases: int = 2, judges: Sequence[str] = ("sim-a",)) -> int:
+def ended(
+    db: Database, task: TaskConfig, n_cases: int = 2, judges: Sequence[str] = ("sim-a",), says: str = ""
+) -> int:
     """A concluded bake-off all of whose answers wait for people."""
     bakeoff_id = start(db, task, n_cases, judges)
     for job_id in job_ids(db, bakeoff_id):
-        end(db, task, job_id)
+        end(db, task, job_id, says=says)
     conclude_all(db, bakeoff_id)
     return bakeoff_id
 

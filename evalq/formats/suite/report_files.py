@@ -42,7 +42,7 @@ def write_results(
     written = []
     for name in dict.fromkeys(formats):
         path = day / f"{stem}{SUFFIXES[name]}"
-        path.write_text(_render(document, name), "utf-8")
+        path.write_text(render_report(document, name), "utf-8")
         written.append(path)
     _point_latest(folder, day, written)
     return written
@@ -79,7 +79,8 @@ def write_text(path: Path, text: str, inside: Sequence[Path], what: str) -> Path
     return path
 
 
-def _render(document: Mapping[str, Any], name: str) -> str:
+def render_report(document: Mapping[str, Any], name: str) -> str:
+    """A report in one of the formats of SUFFIXES."""
     if name == "markdown":
         return render_markdown(document)
     if name == "html":

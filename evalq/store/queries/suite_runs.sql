@@ -16,6 +16,14 @@ ON CONFLICT (bakeoff_id) DO NOTHING;
 -- Record that a suite run has ended, and whether its time limit ended it.
 UPDATE suite_runs SET ended_at = now(), is_timed_out = %(is_timed_out)s WHERE id = %(suite_run_id)s;
 
+-- note_report_files --
+-- Remember where the report of a suite run was written.
+UPDATE suite_runs SET report_files = %(paths)s WHERE id = %(suite_run_id)s;
+
+-- report_files --
+-- Where the report of a suite run was written.
+SELECT report_files FROM suite_runs WHERE id = %(suite_run_id)s;
+
 -- suite_run --
 -- One run of a suite.
 SELECT id, suite, kind, samples, lineup, facts, is_timed_out, started_at, ended_at, now() AS read_at
