@@ -32,6 +32,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.grading.prompts": "_LOOKALIKE _NONCE",
         "evalq.grading.reading": "_NUMBER _WHOLE _is_like is_time is_uri",
         "evalq.grading.replies": "_CLOSING_FENCE _OPENING_FENCE _read_last_line _read_verdict",
+        "evalq.reports.markdown": "_LINE_START _SPECIAL",
         "evalq.reports.text": "_HOSTILE _LINE_ENDS",
     },
     _ROWS: {

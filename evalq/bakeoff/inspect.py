@@ -59,6 +59,12 @@ def choose_cases(
     return [_case_view(row, answers[row.case_id]) for row in chosen], len(rows)
 
 
+def read_cases(db: Database, bakeoff_id: int, rows: Sequence[CaseVerdicts]) -> list[CaseView]:
+    """Some cases of a bake-off with every answer; the caller has asked `refuse_cases`."""
+    answers = _answers(db, bakeoff_id, [row.case_id for row in rows], None)
+    return [_case_view(row, answers[row.case_id]) for row in rows]
+
+
 def require_judge(result: BakeOffResult, judge: str | None) -> None:
     """Refuse a judge that is not in the bake-off."""
     names = [run.judge for run in result.runs]

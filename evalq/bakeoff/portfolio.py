@@ -123,7 +123,7 @@ def _result(
     db: Database, ids: Sequence[int], entries: Sequence[PortfolioTask], cap_usd: Decimal | None
 ) -> PortfolioResult:
     results = tuple(result_of(db, each) for each in ids)
-    unpriced = {judge for each in ids for judge in _unpriced(db, each)}
+    unpriced = {judge for each in ids for judge in unpriced_judges(db, each)}
     rest = entries[len(ids) :]
     return PortfolioResult(
         results,
@@ -135,7 +135,7 @@ def _result(
     )
 
 
-def _unpriced(db: Database, bakeoff_id: int) -> list[str]:
+def unpriced_judges(db: Database, bakeoff_id: int) -> list[str]:
     """Judges without a price: their counted cost is zero, which is not what they cost."""
     judges = stored_judges(db, bakeoff_id)
     return [name for name, judge in judges.items() if not is_priced(judge)]

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("evalq.cli.control:cancel", "Stop a bake-off for good; stored answers stay."),
     "runs": ("evalq.cli.inspect:runs", "List the bake-offs."),
     "inspect": ("evalq.cli.inspect:inspect", "Show a bake-off: its table, its cases, its failures."),
+    "report": ("evalq.cli.report:report", "Write a report to share: HTML, Markdown, JUnit, CSV and more."),
     "score": ("evalq.cli.score:score", "Grade stored answers again; no judge is asked."),
     "replay": ("evalq.cli.replay:replay", "Render and grade one stored answer again, and show what differs."),
     "cache": ("evalq.cli.score:cache", "Show and prune the cached verdicts of grader models."),

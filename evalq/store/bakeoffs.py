@@ -61,6 +61,18 @@ class ListedBakeOff:
     result: str | None
 
 
+@dataclass(frozen=True)
+class Provenance:
+    """What a bake-off was made from: the commit, its times, and the hashes of graders and judges by name."""
+
+    git_sha: str | None
+    notes: str | None
+    created_at: datetime
+    concluded_at: datetime | None
+    grader_shas: Mapping[str, str]
+    judge_shas: Mapping[str, str] | None
+
+
 def add(tx: Connection, plan: "Plan", terms: Terms) -> int:
     """Write a bake-off with its definitions, runs and jobs; return its id."""
     bakeoff_id = _add_bakeoff(tx, plan, terms)
@@ -124,6 +136,13 @@ def get(db: Database | Connection, bakeoff_id: int) -> BakeOffRow:
     if row is None:
         raise InputError(f"there is no bake-off {bakeoff_id}; `evalq runs` lists them")
     return BakeOffRow(**row)
+
+
+def provenance(db: Database, bakeoff_id: int) -> Provenance:
+    """What a bake-off was made from."""
+    row = db.row("bakeoff_provenance", bakeoff_id=bakeoff_id)
+    assert row is not None, "the bake-off exists"
+    return Provenance(**row)
 
 
 def committed_usd(db: Database, bakeoff_ids: Sequence[int]) -> Decimal:

@@ -54,6 +54,19 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
+class SeriesPoint:
+    """One check in the past of a judge; the counts are None while its run is on its way."""
+
+    run_id: int
+    created_at: datetime
+    task_sha: str
+    verdict: str | None
+    numbers: dict[str, Any]
+    n_pass: int | None
+    n_fail: int | None
+
+
+@dataclass(frozen=True)
 class AcceptedRun:
     """A run that a user accepted as the baseline of its judge and set."""
 
@@ -267,6 +280,12 @@ def checks_of(db: Database, bakeoff_id: int) -> list[CheckRow]:
 def recent_checks(db: Database, *, task: str | None, limit: int) -> list[CheckRow]:
     """The newest checks of every judge and set, of one task or of all."""
     return [CheckRow(**row) for row in db.rows("recent_checks", task_name=task, limit=limit)]
+
+
+def series(db: Database, run_id: int, *, limit: int) -> list[SeriesPoint]:
+    """The last checks of a run's judge on its set up to that run, oldest first."""
+    rows = db.rows("drift_series", run_id=run_id, limit=limit)
+    return [SeriesPoint(**row) for row in reversed(rows)]
 
 
 def accepted_runs(db: Database, *, task: str | None) -> list[AcceptedRun]:

@@ -59,6 +59,12 @@ WRITERS = [
     Writer("score --run-id last --rescore -o mine.txt", "mine.txt"),
     Writer("gate suite.yaml --report mine.md", "mine.md"),
     Writer("gate last --report mine.md", "mine.md"),
+    Writer("report 1", "evalq-report-1.html"),
+    Writer("report suite-1", "evalq-report-suite-1.html"),
+    Writer("report last -o mine.html", "mine.html"),
+    Writer("report last --md -o mine.md", "mine.md"),
+    Writer("report last --csv -o mine.csv", "mine.csv"),
+    Writer("report 1 --parquet", "evalq-report-1.parquet"),
     Writer("baseline capture suite.yaml --judges claude-opus-4-8", "baselines/r.json"),
 ]
 WRITES_ONLY_NEW_FILES = {

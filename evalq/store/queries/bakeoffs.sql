@@ -30,6 +30,12 @@ SELECT id, uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, t
            (SELECT max(o.finished_at) FROM outcomes o WHERE o.bakeoff_id = bakeoffs.id)) END AS ended_at
 FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
+-- bakeoff_provenance --
+-- What a bake-off was made from: the commit, when it concluded, and the hashes of its graders and judges.
+SELECT git_sha, notes, created_at, concluded_at, grader_shas,
+       (SELECT json_object_agg(r.judge, r.judge_sha ORDER BY r.id) FROM runs r WHERE r.bakeoff_id = bakeoffs.id) AS judge_shas
+FROM bakeoffs WHERE id = %(bakeoff_id)s;
+
 -- bakeoff_ids --
 -- The newest bake-offs of other run types than some, newest first.
 SELECT id FROM bakeoffs WHERE run_type <> ALL(%(aside)s) ORDER BY id DESC LIMIT %(limit)s;

@@ -128,6 +128,16 @@ FROM (
     WHERE %(task_name)s::text IS NULL OR b.task_name = %(task_name)s
 ) recent WHERE place <= %(limit)s ORDER BY task_name, eval_set_name, judge, run_id DESC;
 
+-- drift_series --
+-- The checks of a run's judge on its set up to that run, newest first, with their numbers.
+SELECT c.run_id, b.created_at, b.task_sha, c.verdict, c.numbers, e.n_pass, e.n_fail
+FROM runs own JOIN bakeoffs o ON o.id = own.bakeoff_id
+JOIN bakeoffs b ON b.task_name = o.task_name AND b.eval_set_name = o.eval_set_name
+JOIN runs r ON r.bakeoff_id = b.id AND r.judge = own.judge AND r.id <= own.id
+JOIN drift_checks c ON c.run_id = r.id
+LEFT JOIN eval_runs e ON e.id = r.id
+WHERE own.id = %(run_id)s ORDER BY r.id DESC LIMIT %(limit)s;
+
 -- acceptable_run --
 -- A concluded run with its numbers.
 SELECT e.id, e.task_name, e.eval_set_name, e.judge_model AS judge, e.n_pass, e.n_fail, e.n_error, e.accuracy, e.excluded

@@ -122,7 +122,8 @@ def test_the_first_command_to_type_follows_the_state(state: BakeOffState, first:
 
 
 def test_failures_can_always_be_looked_into() -> None:
-    assert commands("concluded", FINE) == ["evalq inspect 142 --show-failures"]
+    shown = "evalq inspect 142 --show-failures"
+    assert commands("concluded", FINE) == [shown, "evalq report 142", "evalq web"]
 
 
 def test_one_judge_that_counts_disagrees_with_nobody() -> None:
