@@ -12,7 +12,7 @@ ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 80
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
-.PHONY: demo test check faults bench profile house map wheel clean bubblewrap chromium
+.PHONY: demo test check faults bench profile house map reference docs wheel clean bubblewrap chromium
 
 # With uv, which takes seconds; with pip where uv cannot be had.
 define install
@@ -95,8 +95,16 @@ house: $(STAMP)
 map: $(STAMP)
 	@$(PY) -m benchmarks.house --map
 
+# The pages of docs/reference/, from the definitions, the commands and the Python API.
+reference: $(STAMP)
+	@$(PY) -m tools.reference
+
+# The documentation as a site of plain files, in site/, which asks no other server for anything.
+docs: reference
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet && echo "site/index.html"
+
 wheel: $(STAMP)
 	$(PY) -m pip wheel --quiet --no-deps -w dist .
 
 clean:
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

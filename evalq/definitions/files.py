@@ -61,13 +61,21 @@ class Row:
 
 def load_task(path: Path) -> TaskConfig:
     """Load a task from a YAML or JSON file and check its templates."""
-    located = load_located(path, TASK_SUFFIXES)
+    return read_task(load_located(path, TASK_SUFFIXES))
+
+
+def read_task(located: Located) -> TaskConfig:
+    """Read a task from a value and check its templates."""
     return validate(TaskConfig, located, *_template_problems(located))
 
 
 def load_evalset(path: Path) -> LoadedEvalSet:
     """Load an evalset from a YAML, JSON, JSONL or CSV file; without a name it takes the file's."""
-    located = _with_name(load_located(path, EVALSET_SUFFIXES), path)
+    return read_evalset(_with_name(load_located(path, EVALSET_SUFFIXES), path))
+
+
+def read_evalset(located: Located) -> LoadedEvalSet:
+    """Read an evalset from a value that has its name."""
     evalset = validate(EvalSet, located, *_duplicate_problems(located))
     lines = {case.id: located.line_of(("cases", i)) for i, case in enumerate(evalset.cases)}
     return LoadedEvalSet(evalset, located.file, lines)

@@ -149,6 +149,8 @@ class GoogleJudge(ModelJudge):
 class HttpJudge(BaseJudge):
     """Any JSON endpoint. `body` is JSON whose strings are templates of the inputs, `system` and `user`.
 
+    Beside these there are `inputs`, all of them as one JSON object, and `case_id`.
+
     `headers_env` names the variables that hold header values. `answer` is a JSONPath into the reply, as
     are `tool_calls`, `usage` and `cost` (dollars) for systems that report them.
 

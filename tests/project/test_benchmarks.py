@@ -117,7 +117,7 @@ def test_the_readme_has_room_for_the_quote_of_four_workloads() -> None:
     quoted = replace_quote(
         (ROOT / "README.md").read_text("utf-8"), render_quote(SETTING, collect_series(runs))
     )
-    assert len(quoted.splitlines()) < 200
+    assert len(quoted.splitlines()) < 150
 
 
 def _four_workloads() -> list[Workload]:

@@ -235,13 +235,20 @@ def test_every_option_of_a_command_is_named_plainly(name: str) -> None:
             assert any(re.fullmatch(r"--[a-z][a-z-]+|-o", flag) for flag in option.opts), option.name
 
 
-@every_command
-def test_a_command_appears_in_the_readme(name: str) -> None:
-    assert re.search(rf"evalq {name}\b", (ROOT / "README.md").read_text("utf-8"))
+def test_the_readme_shows_the_commands_one_begins_with() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    begun_with = [
+        "evalq init",
+        "evalq bake-off",
+        "evalq inspect",
+        "evalq web",
+        "evalq keys set",
+    ]
+    assert [command for command in ("make demo", "make test", *begun_with) if command not in text] == []
 
 
 def test_the_readme_is_short_enough_to_read() -> None:
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 200
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 150
 
 
 def project_files() -> Iterator[Path]:
@@ -261,6 +268,9 @@ def test_no_file_names_a_place_on_one_machine() -> None:
     assert [shown(path) for path in project_files() if machine_path.search(path.read_bytes())] == []
 
 
-def test_only_text_that_can_be_read_is_kept() -> None:
+def test_only_text_that_can_be_read_is_kept_beside_small_pictures() -> None:
     for path in project_files():
+        if path.parent == ROOT / "docs" / "pictures" and path.suffix == ".png":
+            assert path.stat().st_size <= 150_000, shown(path)
+            continue
         assert "\x00" not in path.read_text("utf-8"), shown(path)

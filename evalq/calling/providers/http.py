@@ -111,7 +111,9 @@ class HttpAdapter:
         judge, headers = self._judge, {**self._headers, **call_headers(prompt)}
         if self._exchange:
             return self._exchange.request(prompt, headers)
-        body = _fill(judge.body, {**prompt.about.inputs, "system": prompt.system, "user": prompt.user})
+        inputs = prompt.about.inputs
+        whole = {"case_id": prompt.about.case_id, "inputs": dict(inputs)}
+        body = _fill(judge.body, {**whole, **inputs, "system": prompt.system, "user": prompt.user})
         content = {"params": body} if judge.method == "GET" else {"json": body}
         return client.build_request(
             judge.method, judge.url, **content, headers=headers, timeout=judge.deadline_s

@@ -1,0 +1,1 @@
+"""Tools of the project itself: the generated reference, and the pictures of the README."""
