@@ -148,7 +148,7 @@ BUILT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "evalq.definitions.catalogue:_judge_for_model": tuple((sign, "match") for sign in _PROVIDERS),
     "evalq.definitions.definition:is_name": ((NAME_PATTERN, "fullmatch"),),
     "evalq.definitions.regexes:_check_syntax": (),  # only compiled here; users' patterns run in search.py
-    "evalq.definitions.scaffold:_task_text": (),
+    "evalq.definitions.scaffold:render_task": (),
     "evalq.formats.build:as_name": ((NAME_PATTERN, "fullmatch"),),
     "evalq.formats.skills.trigger_cases:_get_unquoted_field": (
         (r"(?m)^name:[ \t]*(.*(?:\n[ \t]+.*)*)", "search"),

@@ -108,6 +108,7 @@ def bake_off(
     With several tasks, one bake-off follows the other under the one cap, and dollars are set against quality
     per task and over all; detached, they run at once, each under a share of the cap fixed up front.
     """
+    from evalq.bakeoff.portfolio import select
     from evalq.bakeoff.request import Request
     from evalq.cli.portfolio import read_tasks, run_tasks
 
@@ -121,8 +122,6 @@ def bake_off(
         _refuse_other_ci(run.ci)
         return run_tasks(context, names, eval_set, request, run)
     if eval_set is None:
-        from evalq.bakeoff.portfolio import select
-
         (request,) = select(names, None, like=request, root=context.root)
     return _run(context, request, run)
 

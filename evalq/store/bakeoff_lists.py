@@ -112,7 +112,7 @@ def facets(db: Database) -> Mapping[str, list[str]]:
 
 def drift_series(db: Database, task: str, *, since: datetime) -> list[SeriesRun]:
     """The runs of a task's drift checks and final decisions, oldest first."""
-    return [SeriesRun(**row) for row in reversed(db.rows("drift_series", task=task, since=since))]
+    return [SeriesRun(**row) for row in reversed(db.rows("drift_timeline", task=task, since=since))]
 
 
 def drift_tasks(db: Database) -> list[DriftTask]:

@@ -25,7 +25,7 @@ UNION ALL SELECT 'set', eval_set_name, count(*) FROM bakeoffs GROUP BY eval_set_
 UNION ALL SELECT 'type', run_type, count(*) FROM bakeoffs GROUP BY run_type
 ORDER BY facet, name LIMIT 300;
 
--- drift_series --
+-- drift_timeline --
 -- The runs of one task for a timeline, oldest first: drift checks and final decisions, with their verdicts and models.
 SELECT e.id AS run_id, e.bakeoff_id, e.judge_model AS judge, e.eval_set_name, e.run_type, e.accuracy::float8 AS accuracy,
        e.ci_low::float8 AS ci_low, e.ci_high::float8 AS ci_high, e.n_pass + e.n_fail AS n, e.excluded, e.started_at,

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from written_results import written_result
@@ -49,9 +50,8 @@ def test_hostile_names_are_inert_in_a_notebook_and_on_the_terminal() -> None:
     assert "\u202e" not in html + str(baked)
 
 
-def test_a_frame_is_made_by_pandas_or_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "polars.py").write_text("DataFrame = list\n", "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_frame_is_made_by_pandas_or_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=list))
     assert find_library("polars")([1]) == [1]
     assert len(find_library(None)([{"a": 1}])) == 1
 

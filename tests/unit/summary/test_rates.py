@@ -6,7 +6,8 @@ import pytest
 
 from evalq.records import OutcomeRow
 from evalq.results import CiMethod
-from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson, clustered_se, wilson
+from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson, clustered_se
+from evalq.stats.score_interval import wilson
 from evalq.summary.rates import Measure, effective_n, stratified_n, tallies
 
 VERDICTS = {"p": "passed", "f": "failed", "e": "errored"}

@@ -10,7 +10,8 @@ import pytest
 
 from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, Savings
 from evalq.results import BakeOffResult, Calls, Rate, RunResult
-from evalq.stats.intervals import clopper_pearson, mean_ci, wilson
+from evalq.stats.intervals import clopper_pearson, mean_ci
+from evalq.stats.score_interval import wilson
 from evalq.summary.summarise import summarise, summarise_run
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
