@@ -1,6 +1,7 @@
 """Groups a bake-off's answers by why they failed, how judges disagree, or how two judges differ."""
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def group_failures(
     groups: list[AnswerGroup] = []
     for judge, entries in by_judge.items():
         groups += _groups_of(entries, rest=f"{judge}: other reasons", last=f"{judge}: {_PASSED}")
-    return AnswerPage(_share_out(groups, limit), hints=tuple(_hints(cases, ranked)))
+    return AnswerPage(_share_out(groups, limit), hints=tuple(_hints(result.id, cases, ranked)))
 
 
 def group_disagreements(result: BakeOffResult, cases: Sequence[CaseView], *, limit: int) -> AnswerPage:
@@ -175,17 +176,21 @@ def _share_out(groups: Sequence[AnswerGroup], limit: int) -> tuple[AnswerGroup, 
     )
 
 
-def _hints(cases: Sequence[CaseView], judges: Sequence[str]) -> Iterator[str]:
+def _hints(bakeoff_id: int, cases: Sequence[CaseView], judges: Sequence[str]) -> Iterator[str]:
     """For each judge the failures that are a matter of form, and the grader that accepts them."""
     for judge in judges:
         found = find_near_misses(_failures_of(judge, cases))
         if found is None:
             continue
-        failures = "1 failure" if found.n == 1 else f"{found.n} failures"
-        forms = " or ".join(found.forms)
-        yield f"{failures} of {judge} only differ in {forms} from what is expected" + (
-            f"; accepted by  graders: [{found.grader}]" if found.grader else ""
-        )
+        differ = "1 failure differs" if found.n == 1 else f"{found.n} failures differ"
+        hint = f"{judge}: {differ} only in {' or '.join(found.forms)} from what is expected"
+        if found.grader:
+            run = shlex.quote(f"{bakeoff_id}/{judge}")
+            hint += (
+                f"; accepted by  graders: [{found.grader}]  in the task, or in a FILE to grade again with "
+            )
+            hint += f"`evalq score --run-id {run} --rescore --graders FILE`"
+        yield hint
 
 
 def _failures_of(judge: str, cases: Sequence[CaseView]) -> Iterator[tuple[str, str]]:

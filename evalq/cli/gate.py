@@ -116,7 +116,8 @@ def gate(context: Context, what: str, how: GateOptions, wanted: SuiteOptions, ru
     path = Path(what)
     if how.report:
         _refuse_foreign_report(how.report, how)
-    if not path.exists() and (bakeoffs.is_name(what) or suite_runs.is_name(what)):
+    is_stored = bakeoffs.is_name(what) or bakeoffs.split_run_name(what) or suite_runs.is_name(what)
+    if not path.exists() and is_stored:
         results = [_gate_stored(context, what, how)]
     elif not path.exists():
         remedy = "name a file, a suite run such as suite-7, a bake-off's number or `last`"
@@ -158,12 +159,11 @@ def _gate_saved_report(path: Path, how: GateOptions) -> _GateResult:
 def _gate_stored(context: Context, name: str, how: GateOptions) -> _GateResult:
     """Check a suite run of the database, or a bake-off that no suite made."""
     from evalq.formats.suite.gated_run import find_gated_run
-    from evalq.store import bakeoffs
 
     with context.open_session() as session:
         run_id = find_gated_run(session.db, name)
         if run_id is None:
-            return _gate_bakeoff(session.db, bakeoffs.find(session.db, name), how)
+            return _gate_bakeoff(session.db, name, how)
         return _gate_suite_run(session.db, run_id, name, how)
 
 
@@ -184,14 +184,20 @@ def _gate_suite_run(db: "Database", run_id: int, name: str, how: GateOptions) ->
     return _GateResult(title, gate_report(document, demands, strict=how.strict), document)
 
 
-def _gate_bakeoff(db: "Database", bakeoff_id: int, how: GateOptions) -> _GateResult:
+def _gate_bakeoff(db: "Database", name: str, how: GateOptions) -> _GateResult:
+    """Check every judge of a bake-off, or only that of a run such as 7/grok-4.3."""
+    from evalq.bakeoff.run_names import find_target
     from evalq.formats.suite.collect import run_of_bakeoff
     from evalq.formats.suite.gate_check import gate_report, ks_of
     from evalq.formats.suite.report import report_of
 
+    target = find_target(db, name)
     demands = _list_demands(None, None, how)
-    document = report_of(run_of_bakeoff(db, bakeoff_id, ks_of(demands)))
-    return _GateResult(f"bake-off {bakeoff_id}", gate_report(document, demands, strict=how.strict), document)
+    document = report_of(run_of_bakeoff(db, target.bakeoff_id, ks_of(demands)))
+    judges = gate_report(document, demands, strict=how.strict)
+    if target.judge:
+        judges = [one for one in judges if one.judge == target.judge]
+    return _GateResult(f"bake-off {name if target.judge else target.bakeoff_id}", judges, document)
 
 
 def _gate_file(

@@ -131,8 +131,17 @@ def test_answers_right_but_for_their_form_come_with_the_grader_that_accepts_them
     page = group_failures(result_with("a"), cases, labels=LABELS, limit=50)
 
     (hint,) = page.hints
-    assert hint.startswith("2 failures of a only differ in case from what is expected")
+    assert hint.startswith("a: 2 failures differ only in case from what is expected")
     assert "graders: [{type: equals, case_sensitive: false}]" in hint
+    assert hint.endswith("`evalq score --run-id 7/a --rescore --graders FILE`")
+
+
+def test_a_form_that_no_check_accepts_is_only_counted(result_with: Any) -> None:
+    cases = [case("c1", answer("a b", "email"), expected="e-mail")]
+
+    page = group_failures(result_with("a b"), cases, labels=(), limit=50)
+
+    assert page.hints == ("a b: 1 failure differs only in case or punctuation from what is expected",)
 
 
 def test_disagreements_are_grouped_by_who_failed(result_with: Any) -> None:

@@ -136,3 +136,12 @@ def test_ascii_fonts_get_ascii_signs_only(show: Show) -> None:
     output = show(render_answers(page_of("word " * 50, "x", "y"), width=60, ascii_only=True), 60)
 
     assert output.isascii()
+
+
+def test_a_broken_judge_stands_apart_from_the_groups(show: Show) -> None:
+    broken = BrokenJudge("dead", "12/12 call failed: no key", "no key")
+    page = AnswerPage(page_of("a", "b").groups, (broken,))
+
+    lines = show(render_answers(page, width=80), 80).splitlines()
+
+    assert lines[:3] == ["! dead is broken: 12/12 call failed: no key", "", "j0: wrong   3, 1 shown"]

@@ -223,6 +223,11 @@ def test_the_report_ends_with_the_decision_and_its_caveats(result: BakeOffResult
     ]
 
 
+def test_a_decision_without_caveats_is_one_line(result: BakeOffResult, show: Show) -> None:
+    decided = replace(result, runs=(), comparisons=(), decision=Decision("interim", None, "Wait."))
+    assert _final(decided, show, 80).splitlines()[-2:] == ["", "Wait."]
+
+
 def test_a_hostile_name_in_the_decision_is_cleaned(
     hostile: str, forbidden: frozenset[str], result: BakeOffResult, show: Show
 ) -> None:

@@ -205,3 +205,17 @@ def test_the_decision_survives_the_document() -> None:
     assert BakeOffResult.from_dict(document) == decided
     del document["decision"]
     assert BakeOffResult.from_dict(document).decision is None
+
+
+def test_a_pair_without_shared_cases_does_not_separate() -> None:
+    pairs = (replace(pair("a", "b", 0.3), n=0), pair("a", "c", 0.01, half=0.02))
+    found = decide(bakeoff(run("a", 70), run("c", 69), run("b", 60), pairs=pairs))
+
+    assert found.kind == "not_decidable"
+    assert "cannot separate a from c and b at n=93" in found.sentence
+
+
+def test_judges_that_cost_nothing_are_shipped_without_a_price() -> None:
+    found = decide(bakeoff(run("a", 70, "0"), run("b", 20, "0"), pairs=(pair("a", "b", 0.5),)))
+
+    assert found.sentence == "Ship a: it beats b by 50 pp (95 % CI 40 to 60, n=93)."
