@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from evalq.bakeoff.reviewed import LABELS
+from evalq.reports.charts import AgreementRow, agreement_chart
 from evalq.review import Given, rate, status
 from evalq.review.files import agreement_words, beside_words
 from evalq.review.identity import refuse_unless_lead
@@ -37,6 +40,21 @@ def quota_of(grader: GraderStatus) -> list[QuotaShare]:
     ]
 
 
+def agreements_of(found: ReviewStatus) -> list[AgreementRow]:
+    """Reviewers with each other, for each grader of people; then every other grader beside people."""
+    rows = []
+    for grader in found.graders:
+        between = grader.agreement
+        name = "labels" if grader.grader == LABELS else grader.grader
+        if between.n:
+            ends = (between.value, between.ci_low, between.ci_high)
+            rows.append(AgreementRow(f"reviewers on {name}", *ends, between.n))
+    for beside in found.beside_people:
+        ends = (beside.kappa, beside.kappa_low, beside.kappa_high)
+        rows.append(AgreementRow(f"people and {beside.grader}", *ends, beside.n))
+    return rows
+
+
 @at_desk
 def show_lead(request: Request, desk: Desk) -> Response:
     """How far a review is, how far people agree, and what they disagree on."""
@@ -49,6 +67,7 @@ def show_lead(request: Request, desk: Desk) -> Response:
         desk=desk,
         review=found,
         quota_of=quota_of,
+        chart=Markup(agreement_chart(agreements_of(found), title="Agreement with 95% interval")),  # noqa: S704 - our own SVG
         agreement_words=agreement_words,
         beside_words=beside_words,
     )

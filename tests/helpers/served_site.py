@@ -1,4 +1,4 @@
-"""The pages over a fresh embedded Postgres, served on loopback from a thread of the test."""
+"""The pages of `evalq web`, served on loopback from a thread of the test."""
 
 import threading
 from collections.abc import Iterator
@@ -28,17 +28,25 @@ class ServedSite:
 
 @contextmanager
 def served_site(data_dir: Path) -> Iterator[ServedSite]:
-    """Serve the pages until the block ends."""
-    with attach(data_dir, want=("postgres",)) as engines, listen("127.0.0.1", 0) as endpoint:
+    """Serve the pages over a Postgres of their own until the block ends."""
+    with attach(data_dir, want=("postgres",)) as engines:
         db = Database(engines.database_url)
         apply_schema(db)
+        with served_pages(db) as url:
+            yield ServedSite(url, db)
+        db.close()
+
+
+@contextmanager
+def served_pages(db: Database, token: str | None = None) -> Iterator[str]:
+    """Serve the pages over a database until the block ends; gives their address."""
+    with listen("127.0.0.1", 0) as endpoint:
         session = Session(db, "", is_embedded=True, settings=Settings())
-        served = endpoint.pages(Site(session, lambda: False), token=None, hosts=())
+        served = endpoint.pages(Site(session, lambda: False), token=token, hosts=())
         server = uvicorn.Server(make_config(served.app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [endpoint.socket]})
         thread.start()
         assert wait_until(lambda: server.started, timeout_s=PATIENCE_S)
-        yield ServedSite(endpoint.url, db)
+        yield endpoint.url
         server.should_exit = True
         thread.join()
-        db.close()
