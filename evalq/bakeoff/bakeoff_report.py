@@ -8,7 +8,7 @@ from typing import Any
 
 from evalq.bakeoff.conclude import result_of
 from evalq.bakeoff.holdout import is_holdout
-from evalq.bakeoff.inspect import GRADED, read_cases
+from evalq.bakeoff.inspect import GRADED, view_cases
 from evalq.bakeoff.portfolio import unpriced_judges
 from evalq.errors import Refused
 from evalq.records import BakeOffRow
@@ -56,7 +56,7 @@ def iterate_cases(db: Database, bakeoff_id: int) -> Iterator[CaseView]:
         raise Refused(f"bake-off {bakeoff_id}: {_explain_withheld(row.eval_set_name)}")
     rows = answers.cases_with_verdicts(db, bakeoff_id)
     for start in range(0, len(rows), CASES_AT_ONCE):
-        yield from read_cases(db, bakeoff_id, rows[start : start + CASES_AT_ONCE])
+        yield from view_cases(db, bakeoff_id, rows[start : start + CASES_AT_ONCE])
 
 
 def describe_origin(db: Database, row: BakeOffRow, result: BakeOffResult) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ def _gather_cases(db: Database, result: BakeOffResult) -> ReportCases:
         chosen = list(first.values())[:MOST_CASES]
     return ReportCases(
         judges,
-        tuple(read_cases(db, result.id, chosen)),
+        tuple(view_cases(db, result.id, chosen)),
         n_cases=len(rows),
         n_not_passed=len(not_passed),
         disagreements=tuple(row.case_id for row in disagreeing),

@@ -59,7 +59,7 @@ def choose_cases(
     return [_case_view(row, answers[row.case_id]) for row in chosen], len(rows)
 
 
-def read_cases(db: Database, bakeoff_id: int, rows: Sequence[CaseVerdicts]) -> list[CaseView]:
+def view_cases(db: Database, bakeoff_id: int, rows: Sequence[CaseVerdicts]) -> list[CaseView]:
     """Some cases of a bake-off with every answer; the caller has asked `refuse_cases`."""
     answers = _answers(db, bakeoff_id, [row.case_id for row in rows], None)
     return [_case_view(row, answers[row.case_id]) for row in rows]

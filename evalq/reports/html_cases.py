@@ -53,7 +53,8 @@ def _select(name: str, label: str, choices: Sequence[tuple[str, str]]) -> str:
 def _render_case(case: CaseView, place: int, judges: Sequence[str], limit: int) -> str:
     stratum = f' <span class="quiet">{_line(case.stratum)}</span>' if case.stratum else ""
     begins = escape(one_line(case.input_text, FIRST_CHARS))
-    answers = "".join(_render_answer(answer, case.expected_text, limit) for answer in case.answers)
+    expected = case.expected_answer or case.expected_text
+    answers = "".join(_render_answer(answer, expected, limit) for answer in case.answers)
     return (
         f'<details class="case" id="case-{place}" data-place="{place}"><summary><b>{_line(case.case_id)}</b>'
         f"{stratum}{_render_signs(case.answers, judges)}"
