@@ -19,6 +19,7 @@ _OURS = "what this program or one it starts has written"
 
 SEES: Mapping[str, Mapping[str, str]] = {
     _MODELS: {
+        "evalq.bakeoff.answer_groups": "_NUMBER _QUOTED",
         "evalq.calling.providers.retriever": "_WORD",
         "evalq.cases.draft_reply": "_words_of",
         "evalq.cases.person_names": "_occurs_in",
@@ -34,6 +35,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.grading.replies": "_CLOSING_FENCE _OPENING_FENCE _read_last_line _read_verdict",
         "evalq.reports.markdown": "_LINE_START _SPECIAL",
         "evalq.reports.text": "_HOSTILE _LINE_ENDS",
+        "evalq.reports.text_diff": "_TOKEN",
     },
     _ROWS: {
         "evalq.cases.person_names": "_set_name",
@@ -106,6 +108,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.keys": "_LINE _NAME _VALUE",
         "evalq.review.items": "_NAME",
         "evalq.settings": "_parse_number",
+        "evalq.store.bakeoffs": "_RUN_NAME",
         "evalq.store.suite_runs": "_NAME",
     },
     _REQUESTS: {

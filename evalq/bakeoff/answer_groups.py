@@ -17,7 +17,7 @@ _REASON_CHARS = 200
 _PASSED = "passed"
 
 # What a reason quotes and counts differs from case to case; the rest of it is its kind. Linear.
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”|\[[^\]]*\]")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^“”]*”|\[[^\[\]]*\]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 

@@ -1,6 +1,7 @@
 """Reads what `inspect` shows of a bake-off's answers: failures, differences, confusion."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from evalq.results import BakeOffResult
 from evalq.store import answers as stored
 from evalq.store.answers import CaseVerdicts, JudgeAnswer
 from evalq.store.database import Database
-from evalq.summary.confusion import Confusion, confusions_of, find_labels, read_label
+from evalq.summary.confusion import Confusion, build_confusion, find_labels, read_label
 
 GROUPED_CASES = 1_000
 """Cases whose answers are read to group them; a bake-off may have a hundred times as many."""
@@ -54,7 +55,7 @@ def read_confusions(db: Database, result: BakeOffResult, judge: str | None = Non
         return []
     judges = [run.judge for run in result.runs if not run.excluded and judge in (None, run.judge)]
     pairs: dict[str, list[tuple[str, str]]] = {one: [] for one in judges}
-    not_graded = dict.fromkeys(judges, 0)
+    not_graded, wrong_form = Counter[str](), Counter[str]()
     for answer in _all_answers(db, result.id, list(expected)):
         wanted = (expected[answer.case_id] or "").strip()
         if answer.judge not in pairs:
@@ -65,7 +66,11 @@ def read_confusions(db: Database, result: BakeOffResult, judge: str | None = Non
         # An answer that passed is right, whatever words its grader found the label in.
         said = wanted if answer.verdict == "passed" else read_label(answer.answer or "", labels)
         pairs[answer.judge].append((wanted, said))
-    return confusions_of(pairs, labels, not_graded)
+        wrong_form[answer.judge] += said == wanted and answer.verdict == "failed"
+    found = [build_confusion(one, pairs[one], labels) for one in judges]
+    return [
+        replace(one, n_not_graded=not_graded[one.judge], n_wrong_form=wrong_form[one.judge]) for one in found
+    ]
 
 
 def broken_judges(db: Database, result: BakeOffResult, judge: str | None = None) -> tuple[BrokenJudge, ...]:

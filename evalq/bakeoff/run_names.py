@@ -1,17 +1,13 @@
 """Reads what a user names: a bake-off as `7` or `last`, one of its runs as `7/grok-4.3` or by its number."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.records import RunRow
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 
-# A judge's name may have slashes, colons and @ of its own: only what precedes the first sign is ours.
-_RUN = re.compile(r"(\d+|last|@-\d+)[/:](.+)", re.DOTALL)
 _LISTED = 12
 
 
@@ -33,20 +29,14 @@ def run_name(bakeoff_id: int, judge: str) -> str:
     return f"{bakeoff_id}/{judge}"
 
 
-def is_run_name(text: str) -> bool:
-    """Whether a text has the form of a run's name; a bake-off's alone does not."""
-    return _RUN.fullmatch(text) is not None
-
-
 def find_target(db: Database, name: str) -> Target:
     """The bake-off or run meant by `7`, `last`, `@-2`, `7/grok-4.3`, `run-901`, or a run's number.
 
     A number is a bake-off's if there is one with that number, else a run's.
     """
-    found = _RUN.fullmatch(name)
-    if found:
-        bakeoff_id = bakeoffs.find(db, found.group(1))
-        return Target(bakeoff_id, _run_of_judge(db, bakeoff_id, found.group(2)))
+    named_run = bakeoffs.split_run_name(name)
+    if named_run:
+        return Target(*bakeoffs.find_run_of_judge(db, *named_run))
     number = name.removeprefix("run-")
     is_number = number.isascii() and number.isdecimal() and len(number) < 19
     if is_number and (number != name or not bakeoffs.exists(db, int(number))):
@@ -74,11 +64,11 @@ def find_run(db: Database, name: str) -> Target:
 
 def find_bakeoff(db: Database, name: str, *, doing: str) -> int:
     """The bake-off meant by a command that acts on all of it; a run's name is refused."""
-    target = find_target(db, name) if is_run_name(name) else Target(bakeoffs.find(db, name))
-    if target.run is not None:
-        remedy = f"write `evalq {doing} {target.bakeoff_id}`"
-        raise InputError(Problem(f"{name} is one run, and {doing} concerns the whole bake-off", remedy))
-    return target.bakeoff_id
+    bakeoff_id = bakeoffs.find(db, name)
+    if bakeoffs.split_run_name(name):
+        what = f"{name} is one run, and {doing} concerns the whole bake-off"
+        raise InputError(Problem(what, f"write `evalq {doing} {bakeoff_id}`"))
+    return bakeoff_id
 
 
 def _run_with_number(db: Database, number: int) -> Target | None:
@@ -96,14 +86,6 @@ def _refuse_number(db: Database, name: str) -> Target:
     if newest:
         listed = f"the newest are {_list_names(newest[0].id, bakeoffs.runs(db, newest[0].id))}; {listed}"
     raise InputError(Problem(f"there is no run {name!r}", listed))
-
-
-def _run_of_judge(db: Database, bakeoff_id: int, judge: str) -> RunRow:
-    runs = {run.judge: run for run in bakeoffs.runs(db, bakeoff_id)}
-    if judge not in runs:
-        remedy = did_you_mean(run_name(bakeoff_id, judge), [run_name(bakeoff_id, name) for name in runs])
-        raise InputError(Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", remedy))
-    return runs[judge]
 
 
 def _list_names(bakeoff_id: int, runs: Sequence[RunRow]) -> str:

@@ -1,11 +1,11 @@
-"""Finds runs by number or as BAKEOFF:JUDGE, and compares them."""
+"""Finds runs by number or as ID/JUDGE, and compares them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalq.bakeoff.holdout import refuse_cases
-from evalq.definitions.definition import did_you_mean
+from evalq.bakeoff.run_names import Target, find_run, find_target, run_name
 from evalq.errors import InputError, Problem
 from evalq.records import BakeOffRow, OutcomeRow, RunRow
 from evalq.results import Agreement, RunResult
@@ -20,10 +20,6 @@ from evalq.summary.summarise import shares, summarise_run, votes
 
 PAST_BAKEOFFS = 10
 
-_HOW_TO_NAME = (
-    "`evalq inspect ID --json` has each judge's run_id; or write BAKEOFF:JUDGE, as in last:haiku-4.5"
-)
-
 
 @dataclass(frozen=True)
 class NamedRun:
@@ -37,7 +33,12 @@ class NamedRun:
     @property
     def name(self) -> str:
         """Its name in messages."""
-        return f"run {self.run.id} ({self.run.judge})"
+        return f"run {self.run.id} ({self.id})"
+
+    @property
+    def id(self) -> str:
+        """The name that commands take: 7/grok-4.3."""
+        return run_name(self.bakeoff.id, self.run.judge)
 
 
 def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
@@ -46,12 +47,47 @@ def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
     problems: list[Problem] = []
     for name in names:
         try:
-            found.append(_find_run(db, name))
+            found.append(read_run(db, find_run(db, name)))
         except InputError as exc:
             problems += exc.problems
     if problems:
         raise InputError(*problems)
     return found
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Runs of two bake-offs paired by judge, and the judges that only one of them has."""
+
+    pairs: tuple[tuple[NamedRun, NamedRun], ...]
+    only_in_a: tuple[str, ...] = ()
+    only_in_b: tuple[str, ...] = ()
+
+
+def match_runs(db: Database, before: str, after: str) -> Matches:
+    """The runs to compare: two runs, or the judges that two bake-offs share; a run finds its like."""
+    first, second = find_target(db, before), find_target(db, after)
+    if first.run and second.run:
+        return Matches(((read_run(db, first), read_run(db, second)),))
+    left, right = _runs_by_judge(db, first), _runs_by_judge(db, second)
+    shared = [judge for judge in left if judge in right]
+    if not shared:
+        remedy = f"name two runs, as in {_example(first, left)} {_example(second, right)}"
+        raise InputError(Problem(f"{before} and {after} have no judge in common", remedy))
+    pairs = [(read_run(db, left[judge]), read_run(db, right[judge])) for judge in shared]
+    is_whole = first.run is None and second.run is None
+    only_in_a = tuple(judge for judge in left if judge not in right and is_whole)
+    only_in_b = tuple(judge for judge in right if judge not in left and is_whole)
+    return Matches(tuple(pairs), only_in_a, only_in_b)
+
+
+def _runs_by_judge(db: Database, target: Target) -> dict[str, Target]:
+    runs = [target.run] if target.run else bakeoffs.runs(db, target.bakeoff_id)
+    return {run.judge: Target(target.bakeoff_id, run) for run in runs}
+
+
+def _example(target: Target, runs: Mapping[str, Target]) -> str:
+    return run_name(target.bakeoff_id, next(iter(runs)))
 
 
 def agreement_of(db: Database, entries: Sequence[NamedRun], task: str) -> list[Agreement]:
@@ -107,29 +143,11 @@ def past_runs(db: Database, task: str) -> list[PastRun]:
     return [PastRun(tally.bakeoff_id, tally.judge, tally.cases) for tally in tallies]
 
 
-def _find_run(db: Database, name: str) -> NamedRun:
-    bakeoff, colon, judge = name.partition(":")
-    if colon:
-        return _entry(db, *_run_of_judge(db, bakeoff, judge))
-    place = bakeoffs.place_of_run(db, int(name)) if name.isdecimal() and len(name) < 19 else None
-    if place is None:
-        raise InputError(Problem(f"there is no run {name!r}", _HOW_TO_NAME))
-    return _entry(db, place[0], int(name))
-
-
-def _run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, int]:
-    bakeoff_id = bakeoffs.find(db, bakeoff)
-    runs = {run.judge: run.id for run in bakeoffs.runs(db, bakeoff_id)}
-    if judge not in runs:
-        raise InputError(
-            Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", did_you_mean(judge, runs))
-        )
-    return bakeoff_id, runs[judge]
-
-
-def _entry(db: Database, bakeoff_id: int, run_id: int) -> NamedRun:
-    bakeoff, facts = bakeoffs.get(db, bakeoff_id), evidence(db, bakeoff_id, run_id=run_id)
-    run = next(run for run in bakeoffs.runs(db, bakeoff_id) if run.id == run_id)
+def read_run(db: Database, target: Target) -> NamedRun:
+    """The run with its result and outcomes."""
+    assert target.run is not None
+    run, bakeoff = target.run, bakeoffs.get(db, target.bakeoff_id)
+    facts = evidence(db, target.bakeoff_id, run_id=run.id)
     return NamedRun(bakeoff, run, summarise_run(bakeoff, run, facts.outcomes, facts), facts.outcomes)
 
 

@@ -124,7 +124,8 @@ def _show_answers(db: "Database", result: "BakeOffResult", wanted: InspectOption
     print_answers(page)
     if confusions:
         _print_confusions(confusions)
-    note(f"{count(total, 'case')} of bake-off {result.id}")
+    if page.groups:
+        note(f"{count(total, 'case')} of bake-off {result.id}")
     _suggest_after(result, page)
 
 

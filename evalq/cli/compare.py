@@ -1,5 +1,6 @@
 """Commands that compare runs: kappa and compare."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,11 +12,13 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_report, print_table, suggest
 from evalq.definitions.money import money
+from evalq.errors import InputError, Problem
 from evalq.reports.text import NOTHING, latency, one_line, percent, points, span
 
 if TYPE_CHECKING:
-    from evalq.bakeoff.runs import NamedRun
+    from evalq.bakeoff.runs import Matches, NamedRun
     from evalq.results import Agreement
+    from evalq.store.database import Database
     from evalq.summary.change import Change, Side
 
 LISTED_CASES = 8
@@ -27,7 +30,7 @@ LISTED_CASES = 8
     "--run-ids",
     "run_names",
     required=True,
-    help="Runs by number or as BAKEOFF:JUDGE, separated by commas; of one bake-off or of several.",
+    help="Runs by number or as ID/JUDGE, separated by commas; of one bake-off or of several.",
 )
 @options.as_json("The evalq.kappa/1 document.")
 @pass_context
@@ -46,7 +49,7 @@ def kappa(context: Context, task: str, run_names: str, as_json: bool) -> int:
         print_json(_kappa_document(entries, pairs))
     else:
         print_kappa(pairs)
-    suggest(f"evalq compare {entries[0].run.id} {entries[1].run.id}")
+    suggest(_compare_command(*entries[:2]))
     return 0
 
 
@@ -86,8 +89,8 @@ def print_kappa(pairs: "Sequence[Agreement]") -> None:
 
 
 @click.command()
-@click.argument("before", metavar="RUN_A")
-@click.argument("after", metavar="RUN_B")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 1),
@@ -98,23 +101,86 @@ def print_kappa(pairs: "Sequence[Agreement]") -> None:
 @options.as_json("The evalq.compare/1 document.")
 @pass_context
 def compare(context: Context, before: str, after: str, margin: float, as_json: bool) -> int:
-    """Compare RUN_B with RUN_A: two judges, or one judge twice.
+    """Compare B with A: two runs, such as 6/grok-4.3 and 7/grok-4.3, or two bake-offs judge by judge.
 
-    A run is a number, or BAKEOFF:JUDGE as in last:haiku-4.5. Exit code 1: B is significantly worse. 0: it is
+    A bake-off is a number, `last` or `@-2`; a run is ID/JUDGE, or its own number as run-17. A number that no
+    bake-off has is a run's. Exit code 1: B is significantly worse, for bake-offs with any judge. 0: it is
     better, or not worse by more than the margin. 3: there are too few cases to decide.
     """
-    from evalq.bakeoff.runs import change_between, find_runs
+    from evalq.bakeoff.runs import change_between, match_runs
 
     with context.open_session() as session:
-        first, second = find_runs(session.db, [before, after])
-        change = change_between(session.db, first, second, margin=margin)
+        found = match_runs(session.db, before, after)
+        if len(found.pairs) > 1 or found.only_in_a or found.only_in_b:
+            return _compare_bakeoffs(session.db, found, margin=margin, as_json=as_json)
+        change = change_between(session.db, *found.pairs[0], margin=margin)
     if as_json:
         print_json(change.to_dict())
     else:
         _print_change(change)
-    which = f"--case {change.a_only[0]}" if change.a_only else "--show-failures"
+    which = f"--case {shlex.quote(change.a_only[0])}" if change.a_only else "--show-failures"
     suggest(f"evalq inspect {change.b.bakeoff_id} {which}")
     return change.exit_code
+
+
+def _compare_bakeoffs(db: "Database", found: "Matches", *, margin: float, as_json: bool) -> int:
+    """Compare the judges that two bake-offs share, each with itself; return the gravest exit code."""
+    from evalq.bakeoff.runs import change_between
+
+    changes: list[Change] = []
+    problems: list[Problem] = []
+    for first, second in found.pairs:
+        try:
+            changes.append(change_between(db, first, second, margin=margin))
+        except InputError as exc:  # a judge that is broken in one of the two
+            problems += exc.problems
+    if not changes:
+        raise InputError(*problems)
+    codes = {change.exit_code for change in changes}
+    exit_code = next((code for code in (1, 3) if code in codes), 0)
+    if as_json:
+        print_json(_bakeoffs_document(found, changes, problems, exit_code))
+        return exit_code
+    print_table(("judge", "A", "B", "B − A, 95% CI", "p", "verdict"), [_change_row(one) for one in changes])
+    for line in (*_unpaired_lines(found), *(str(problem) for problem in problems)):
+        note(f"! {one_line(line)}")
+    suggest(_compare_command(*found.pairs[0]))
+    return exit_code
+
+
+def _change_row(change: "Change") -> Sequence[str]:
+    found = change.found
+    ends = f"[{points(found.low, found.n)}, {points(found.high, found.n)}]"
+    gap = f"{points(found.diff, found.n)} pp {ends} n={found.n}"
+    rates = [percent(side.result.accuracy, side.result.n_graded) for side in (change.a, change.b)]
+    return change.a.result.judge, *rates, gap, f"{found.p:.3g}", change.verdict.replace("_", " ")
+
+
+def _unpaired_lines(found: "Matches") -> Iterator[str]:
+    if found.only_in_a:
+        yield f"only in A: {', '.join(found.only_in_a)}"
+    if found.only_in_b:
+        yield f"only in B: {', '.join(found.only_in_b)}"
+
+
+def _bakeoffs_document(
+    found: "Matches", changes: "Sequence[Change]", problems: "Sequence[Problem]", exit_code: int
+) -> dict[str, Any]:
+    first, second = found.pairs[0]
+    return {
+        "schema": "evalq.compare_bakeoffs/1",
+        "a": first.bakeoff.id,
+        "b": second.bakeoff.id,
+        "judges": [change.to_dict() for change in changes],
+        "only_in_a": list(found.only_in_a),
+        "only_in_b": list(found.only_in_b),
+        "not_compared": [str(problem) for problem in problems],
+        "exit_code": exit_code,
+    }
+
+
+def _compare_command(first: "NamedRun", second: "NamedRun") -> str:
+    return f"evalq compare {shlex.quote(first.id)} {shlex.quote(second.id)}"
 
 
 def _print_change(change: "Change") -> None:
@@ -131,9 +197,9 @@ def _print_change(change: "Change") -> None:
 def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
     a, b, found, waits = change.a, change.b, change.found, change.latency
     spread = f"[{points(found.low, found.n)}, {points(found.high, found.n)}]"
-    yield "run", f"{a.result.run_id}", f"{b.result.run_id}", ""
-    yield "judge", a.result.judge, b.result.judge, ""
-    yield "bake-off, evalset", f"{a.bakeoff_id} {a.eval_set}", f"{b.bakeoff_id} {b.eval_set}", ""
+    yield "run", f"{a.bakeoff_id}/{a.result.judge}", f"{b.bakeoff_id}/{b.result.judge}", ""
+    yield "its number", f"{a.result.run_id}", f"{b.result.run_id}", ""
+    yield "evalset", a.eval_set, b.eval_set, ""
     yield "pass rate, 95% CI, n", _format_rate(a), _format_rate(b), ""
     yield "on shared cases", "", "", f"{points(found.diff, found.n)} pp {spread} n={found.n}"
     yield "p", "", "", f"{found.p:.3g} ({found.method})"

@@ -37,8 +37,8 @@ def watch(context: Context, bakeoff: str, run: RunOptions) -> int:
 def pause(context: Context, words: Sequence[str]) -> int:
     """Stop spending on a bake-off, or on some of its judges while the others go on.
 
-    A number, `last` or `@-2` names the bake-off, every other word a judge of it. Calls in flight come home
-    and are stored; `resume` goes on.
+    A number, `last` or `@-2` names the bake-off, every other word a judge of it; ID/JUDGE names both.
+    Calls in flight come home and are stored; `resume` goes on.
     """
     from evalq.bakeoff.control import pause as pause_some
     from evalq.store import bakeoffs
@@ -71,13 +71,13 @@ def resume(context: Context, bakeoff: str, run: RunOptions) -> int:
     from evalq.bakeoff.conclude import result_of
     from evalq.bakeoff.follow import exit_code
     from evalq.bakeoff.launch import restart
+    from evalq.bakeoff.run_names import find_bakeoff
     from evalq.cli.progress import show_result
-    from evalq.store import bakeoffs
 
     if run.detach:
         context.require_fleet()
     with context.open_session(fleet=not run.detach) as session:
-        bakeoff_id = bakeoffs.find(session.db, bakeoff)
+        bakeoff_id = find_bakeoff(session.db, bakeoff, doing="resume")
         if restart(session, bakeoff_id, cap_usd=run.max_cost_usd):
             return _detach_or_watch(context, session, bakeoff_id, run)
         note(f"bake-off {bakeoff_id} has nothing left to do: every job has ended")
@@ -97,13 +97,13 @@ def resume(context: Context, bakeoff: str, run: RunOptions) -> int:
 @options.collect_run_options
 @pass_context
 def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], run: RunOptions) -> int:
-    """Run the jobs of a bake-off that ended as errored again, and go on with it.
+    """Run the jobs of a bake-off, or of its run ID/JUDGE, that ended as errored again, and go on with it.
 
     Their attempts count from zero again. An answer that only could not be graded is kept and graded again;
     jobs that passed or failed stay as they are.
     """
     from evalq.bakeoff.launch import retry_errors
-    from evalq.store import bakeoffs
+    from evalq.bakeoff.run_names import find_target
 
     if not errors:
         raise InputError(
@@ -112,8 +112,9 @@ def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], r
     if run.detach:
         context.require_fleet()
     with context.open_session(fleet=not run.detach) as session:
-        bakeoff_id = bakeoffs.find(session.db, bakeoff)
-        n_jobs = retry_errors(session, bakeoff_id, judges=judges, cap_usd=run.max_cost_usd)
+        target = find_target(session.db, bakeoff)
+        bakeoff_id, named = target.bakeoff_id, [target.judge] if target.judge else []
+        n_jobs = retry_errors(session, bakeoff_id, judges=[*named, *judges], cap_usd=run.max_cost_usd)
         if n_jobs == 0:
             note(f"bake-off {bakeoff_id} has no errored job to run again")
             suggest(f"evalq inspect {bakeoff_id}")
@@ -128,10 +129,11 @@ def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], r
 def cancel(context: Context, bakeoff: str) -> int:
     """Stop a bake-off for good. Answers already paid for are stored and shown; `resume` takes it back."""
     from evalq.bakeoff.control import cancel as cancel_bakeoff
+    from evalq.bakeoff.run_names import find_bakeoff
     from evalq.store import bakeoffs
 
     with context.open_session() as session:
-        bakeoff_id = bakeoffs.find(session.db, bakeoff)
+        bakeoff_id = find_bakeoff(session.db, bakeoff, doing="cancel")
         if not cancel_bakeoff(session.db, bakeoff_id):
             state = bakeoffs.get(session.db, bakeoff_id).state
             note(f"bake-off {bakeoff_id} is {state}; there is nothing to cancel")
@@ -151,13 +153,22 @@ def _detach_or_watch(context: Context, session: "Session", bakeoff_id: int, run:
 
 def _split_words(words: Sequence[str]) -> tuple[str, list[str]]:
     """The bake-off and the judges among words in any order."""
-    from evalq.store.bakeoffs import is_name
+    from evalq.store.bakeoffs import is_name, split_run_name
 
-    names = [word for word in words if is_name(word)]
-    judges = [word for word in words if not is_name(word)]
+    names: dict[str, None] = {}
+    judges: list[str] = []
+    for word in words:
+        named_run = split_run_name(word)
+        if named_run:
+            names[named_run[0]] = None
+            judges.append(named_run[1])
+        elif is_name(word):
+            names[word] = None
+        else:
+            judges.append(word)
     if len(names) > 1:
         raise InputError(Problem(f"{' and '.join(names)} are two bake-offs", "pause one at a time"))
-    return names[0] if names else "last", judges
+    return next(iter(names), "last"), judges
 
 
 def _report_state(session: "Session", bakeoff_id: int) -> None:

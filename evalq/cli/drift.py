@@ -31,16 +31,20 @@ def drift() -> None:
 
 
 @drift.command("accept")
-@click.argument("run_id", metavar="RUN", type=click.IntRange(min=1))
+@click.argument("name", metavar="RUN")
 @pass_context
-def accept(context: Context, run_id: int) -> int:
+def accept(context: Context, name: str) -> int:
     """Accept a run as its judge's baseline: the sequential rule compares every later run with it.
 
-    RUN is the number of a judge's run, as `evalq drift status` and `evalq inspect --json` show it.
+    RUN is the number of a judge's run, as `evalq drift status` and `evalq inspect` show it, or ID/JUDGE.
     """
+    from evalq.bakeoff.run_names import find_run
     from evalq.drift import history
 
     with context.open_session() as session:
+        run = find_run(session.db, name).run
+        assert run is not None
+        run_id = run.id
         one = history.accept(session.db, run_id)
     rate = "no rate" if one.accuracy is None else f"{100 * one.accuracy:.1f}%"
     click.echo(f"run {run_id} is the baseline of {one.judge} on {one.task}/{one.eval_set}: {rate}, n={one.n}")

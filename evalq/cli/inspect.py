@@ -11,7 +11,7 @@ import click
 from evalq.cli import options
 from evalq.cli.answer_views import InspectOptions, show
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import note, print_json, print_table, suggest
+from evalq.cli.output import fit_columns, note, print_json, print_table, suggest
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 
@@ -56,6 +56,10 @@ def _run_document(bakeoff: "ListedBakeOff") -> dict[str, Any]:
         "spent_usd": money(bakeoff.spent_usd, 4),
         "cap_usd": money(bakeoff.cap_usd),
         "started_at": bakeoff.created_at.isoformat(),
+        "runs": [
+            {"run_id": run_id, "name": f"{bakeoff.id}/{judge}"}
+            for run_id, judge in zip(bakeoff.run_ids, bakeoff.judges, strict=True)
+        ],
     }
 
 
@@ -63,21 +67,34 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         note("no bake-off yet; `evalq demo` runs one without any key")
         return
-    cells = [
-        (
-            str(row["id"]),
-            row["task"],
-            row["eval_set"],
-            row["state"],
-            f"{row['done']}/{row['jobs']}",
-            _format_best(row["best"]),
-            f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
-            row["started_at"][:16].replace("T", " "),
-        )
-        for row in rows
-    ]
-    print_table(("id", "task", "set", "state", "done", "best judge", "$ / cap", "started (UTC)"), cells)
+    table = [_list_cells(row) for row in rows]
+    head = list(table[0])
+    cells = [list(row.values()) for row in table]
+    drop = ("started (UTC)", "$ / cap", "done", "best judge")
+    print_table(*fit_columns(head, cells, drop=drop))
     suggest(f"evalq inspect {rows[0]['id']}")
+
+
+def _list_cells(row: dict[str, Any]) -> dict[str, str]:
+    """The cells of one bake-off by heading."""
+    return {
+        "id": str(row["id"]),
+        "task": row["task"],
+        "set": row["eval_set"],
+        "state": row["state"],
+        "done": f"{row['done']}/{row['jobs']}",
+        "best judge": _format_best(row["best"]),
+        "$ / cap": f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
+        "started (UTC)": row["started_at"][:16].replace("T", " "),
+        "runs": _format_numbers([run["run_id"] for run in row["runs"]]),
+    }
+
+
+def _format_numbers(numbers: Sequence[int]) -> str:
+    """The numbers of a bake-off's runs: 901–906, or one by one where they are not consecutive."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]}–{numbers[-1]}"
+    return ",".join(map(str, numbers))
 
 
 def _format_best(best: dict[str, Any] | None) -> str:

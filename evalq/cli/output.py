@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,6 +55,20 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
     for row in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def fit_columns(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, drop: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    """Head and rows without as many of the `drop` columns as a terminal has no room for; all for a pipe."""
+    kept = list(range(len(head)))
+    if sys.stdout.isatty():
+        widths = [max(len(row[at]) for row in (head, *rows)) for at in kept]
+        room = shutil.get_terminal_size().columns
+        for name in drop:
+            if sum(widths[at] + 2 for at in kept) - 2 > room:
+                kept.remove(head.index(name))
+    return [head[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def print_report(

@@ -10,7 +10,6 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import print_json, suggest
-from evalq.errors import InputError, Problem
 from evalq.reports.text import clean
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def replay(
 ) -> int:
     """Render the prompt of one stored answer again, grade it again, and show what differs.
 
-    RUN is a run's number, BAKEOFF:JUDGE, or a bake-off (`last`, or its number with --judge). Everything comes
+    RUN is a run's number, ID/JUDGE, or a bake-off (`last`, or its number with --judge). Everything comes
     from the snapshots taken then; no model is asked unless with --call. Exit code 1 when something differs.
     """
     from evalq.bakeoff.replay import call_again
@@ -70,21 +69,14 @@ def replay(
 
 def _find_run(db: "Database", name: str, judge: str | None) -> "tuple[BakeOffRow, RunRow]":
     """The run that is named; a plain number is a bake-off only together with a judge."""
-    from evalq.bakeoff.runs import find_runs
+    from evalq.bakeoff.run_names import find_run
     from evalq.store import bakeoffs
 
-    if judge is not None:
-        entry = find_runs(db, [name if ":" in name else f"{name}:{judge}"])[0]
-        return entry.bakeoff, entry.run
-    if not name.isdecimal() and bakeoffs.is_name(name):
-        bakeoff_id = bakeoffs.find(db, name)
-        runs = bakeoffs.runs(db, bakeoff_id)
-        if len(runs) > 1:
-            judges = ", ".join(one.judge for one in runs)
-            raise InputError(Problem(f"bake-off {bakeoff_id} has several judges", f"add --judge: {judges}"))
-        return bakeoffs.get(db, bakeoff_id), runs[0]
-    entry = find_runs(db, [name])[0]
-    return entry.bakeoff, entry.run
+    if judge is not None and not bakeoffs.split_run_name(name):
+        name = f"{name}/{judge}"
+    target = find_run(db, name)
+    assert target.run is not None
+    return bakeoffs.get(db, target.bakeoff_id), target.run
 
 
 def _describe_replay(found: "Replay", fresh: "Completion | None", *, ask_again: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--run-id",
     "run_names",
     required=True,
-    help="Runs by number or as BAKEOFF:JUDGE, separated by commas; `last` for all of the newest bake-off.",
+    help="Runs by number or as ID/JUDGE, separated by commas; `last` for all of the newest bake-off.",
 )
 @click.option("--rescore", is_flag=True, help="Grade the stored answers again; required.")
 @click.option(

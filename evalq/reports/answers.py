@@ -146,18 +146,23 @@ def _render_example(
         sides = _compare(against, answer.text)
         yield lines.draw(name, sides[1], "answer")
         if answer.reason:
-            yield lines.draw("", [Span(one_line(answer.reason[:EXCERPT]), True)], "answer")
+            yield lines.draw("", [Span(_excerpt(answer.reason), True)], "answer")
 
 
 def _expected_spans(example: Example, *, pairwise: bool) -> list[Span]:
     """The expected text, marked where the only answer under it differs."""
     if pairwise or len(example.answers) != 1:
-        return [Span(one_line(example.expected[:EXCERPT]), True)]
+        return [Span(_excerpt(example.expected), True)]
     return _compare(example.expected, example.answers[0].text)[0]
 
 
 def _compare(expected: str, answer: str) -> tuple[list[Span], list[Span]]:
-    return diff_words(one_line(expected[:EXCERPT]), one_line(answer[:EXCERPT]))
+    return diff_words(_excerpt(expected), _excerpt(answer))
+
+
+def _excerpt(text: str) -> str:
+    """The start of a text on one line."""
+    return one_line(text.strip()[:EXCERPT])
 
 
 def _name_of(answer: ShownAnswer, n_answers: int) -> str:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evalq.reports.plain import EMPTY, tab_separated
-from evalq.reports.text import QUIET, Canvas, Column, lay_out, total_width
+from evalq.reports.text import PROBLEM, QUIET, Canvas, Column, lay_out, total_width
 
 if TYPE_CHECKING:
     from evalq.summary.confusion import Confusion
@@ -46,10 +46,12 @@ def render_plain_confusions(found: "Sequence[Confusion]") -> str:
 def _heading(one: "Confusion", canvas: Canvas) -> Iterator[RenderableType]:
     macro = "n/a" if one.macro_f1 is None else f"{one.macro_f1:.2f}"
     facts = f"   macro F1 {macro}, n={one.n}"
-    if one.n_not_graded:
-        facts += f", {one.n_not_graded} not graded and left out"
     name = canvas.cell(one.judge, "bold", width=max(canvas.width - len(facts), 12))
     yield name.append(canvas.text(facts, f"not bold {QUIET}"))
+    if one.n_not_graded:
+        yield canvas.text(f"{one.n_not_graded} not graded and left out", QUIET)
+    if one.n_wrong_form:
+        yield canvas.text(f"! {one.n_wrong_form} name the right label and failed for their form", PROBLEM)
 
 
 def _scores(one: "Confusion", canvas: Canvas) -> RenderableType:

@@ -18,6 +18,7 @@ from evalq.reports.notes import (
     kappa_notes,
     next_notes,
     problem_notes,
+    run_notes,
     tie_notes,
 )
 from evalq.reports.plain import render_plain, render_plain_strata
@@ -37,6 +38,7 @@ _MARKS: dict[NoteKind, tuple[str, str]] = {
     "warning": ("!", PROBLEM),
     "grading": ("g", QUIET),
     "holdout": ("#", QUIET),
+    "runs": ("#", QUIET),
     "next": ("next", GOOD),
 }
 
@@ -55,6 +57,7 @@ def render_final(result: BakeOffResult, *, width: int, ascii_only: bool = False)
         *problem_notes(result, reason_room=ranking.reason_room),
         *grading_notes(result),
         *holdout_notes(result),
+        *run_notes(result),
     ]
     return Group(
         *_heading(result, canvas),

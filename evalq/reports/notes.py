@@ -22,6 +22,7 @@ NoteKind = Literal[
     "next",
     "decision",
     "caveat",
+    "runs",
 ]
 
 LISTED_PAIRS = 3
@@ -130,6 +131,13 @@ def holdout_notes(result: BakeOffResult) -> Iterator[Note]:
 def next_notes(result: BakeOffResult) -> Iterator[Note]:
     """The commands to type next."""
     return (Note("next", command) for command in result.next)
+
+
+def run_notes(result: BakeOffResult) -> Iterator[Note]:
+    """Each run's name and number, as commands take them."""
+    if result.runs:
+        named = [f"{result.id}/{run.judge} = {run.run_id}" for run in result.runs]
+        yield Note("runs", f"runs {', '.join(named)}")
 
 
 def decision_notes(result: BakeOffResult) -> Iterator[Note]:

@@ -36,13 +36,15 @@ COLUMNS = (
     "n",
     "not_graded",
     "excluded",
+    "run_id",
+    "run",
 )
 
 
 def render_plain(result: BakeOffResult) -> str:
     """The ranking for cut, awk and sort; shares in percent, `-` where there is nothing to say."""
     lines = [tab_separated(COLUMNS)]
-    lines += [tab_separated(_row(each)) for each in ranked_runs(result)]
+    lines += [tab_separated(_row(each, result.id)) for each in ranked_runs(result)]
     lines += _metric_lines(result)
     lines += [tab_separated([f"# {note.kind}", to_ascii(note.text)]) for note in _notes(result)]
     return "\n".join(lines)
@@ -66,7 +68,7 @@ def _rates_of(run: RunResult) -> Iterator[tuple[str, Rate]]:
         yield "(macro)", run.macro
 
 
-def _row(each: RankedRun) -> Sequence[str]:
+def _row(each: RankedRun, bakeoff_id: int) -> Sequence[str]:
     run = each.run
     rate = Rate(run.n_graded, run.accuracy, run.ci_low, run.ci_high)
     if run.excluded:
@@ -83,6 +85,8 @@ def _row(each: RankedRun) -> Sequence[str]:
         n,
         str(run.n_error),
         run.excluded or EMPTY,
+        str(run.run_id),
+        f"{bakeoff_id}/{run.judge}",
     ]
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from evalq.bakeoff import run_names
 from evalq.bakeoff.conclude import result_of
 from evalq.bakeoff.holdout import refuse_cases
-from evalq.definitions.definition import did_you_mean
 from evalq.errors import InputError, Problem
 from evalq.results import BakeOffResult, RunResult
 from evalq.review.calibration_result import (
@@ -20,7 +20,7 @@ from evalq.review.calibration_result import (
 from evalq.review.estimates import Kinds, correct_by_labels, correct_by_quality, flips, grader_quality
 from evalq.review.labels import Answer, LabelFile, Shown, contested_cases, votes_of
 from evalq.review.next_labels import choose_next
-from evalq.store import bakeoffs, outcomes
+from evalq.store import outcomes
 from evalq.store.answers import answer_texts
 from evalq.store.database import Connection, Database, transactional
 from evalq.store.outcomes import StoredLabel
@@ -178,22 +178,12 @@ def _commands(source_id: int, to_label: Sequence[ToLabel]) -> Iterator[str]:
 
 
 def find_target(db: Database, name: str) -> tuple[int, str | None]:
-    """The bake-off meant, and the judge if only one is: `ID`, `ID:JUDGE`, or the number of a run.
+    """The bake-off meant, and the judge if only one is: `ID`, `ID/JUDGE`, or the number of a run.
 
     A number is a bake-off's if there is one with that number, else a run's.
     """
-    place, _, judge = name.partition(":")
-    if judge:
-        bakeoff_id = bakeoffs.find(db, place)
-        names = [run.judge for run in bakeoffs.runs(db, bakeoff_id)]
-        if judge not in names:
-            raise InputError(
-                Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", did_you_mean(judge, names))
-            )
-        return bakeoff_id, judge
-    is_bakeoff = not place.isdecimal() or bakeoffs.exists(db, int(place))
-    run = None if is_bakeoff else bakeoffs.place_of_run(db, int(place))
-    return run or (bakeoffs.find(db, place), None)
+    target = run_names.find_target(db, name)
+    return target.bakeoff_id, target.judge
 
 
 def gather(db: Database, bakeoff_id: int) -> Labelled:

@@ -1,6 +1,7 @@
 """Bake-offs and their runs in Postgres: recorded, listed, stopped, reopened, concluded."""
 
 import json
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from evalq.definitions.definition import did_you_mean
 from evalq.definitions.judge import JudgeConfig
-from evalq.errors import InputError
+from evalq.errors import InputError, Problem
 from evalq.records import SANDBOX_QUEUE, BakeOffRow, RunRow
 from evalq.results import BakeOffState
 from evalq.store import definitions, jobs
@@ -27,6 +29,12 @@ _ON_ITS_WAY_S = 5.0
 
 _ASIDE = ("drift_check", "drift_confirm", "smoke", "grader_check", "names", "drafts")
 """Run types that `last` and `@-N` pass over."""
+
+# A judge's name may have slashes, colons and @ of its own: only what precedes the first sign is ours.
+_RUN_NAME = re.compile(r"(\d+|last|@-\d+)[/:](.+)", re.ASCII | re.DOTALL)
+
+_LONGEST_NUMBER = 18
+"""Digits that a number of the database surely holds."""
 
 _STOPPED: Sequence[BakeOffState] = ("paused", "capped", "cancelled", "concluded")
 
@@ -47,7 +55,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class ListedBakeOff:
-    """A bake-off with how far it is; `result` is its JSON document once it is concluded."""
+    """A bake-off with how far it is; `result` is its JSON document once it is concluded.
+
+    The numbers and judges of its runs go in parallel, in the order the judges were named.
+    """
 
     id: int
     task_name: str
@@ -59,6 +70,8 @@ class ListedBakeOff:
     n_jobs: int
     n_done: int
     result: str | None
+    run_ids: Sequence[int] = ()
+    judges: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -161,12 +174,23 @@ def is_name(text: str) -> bool:
     return text == "last" or text.removeprefix("@-").isdecimal()
 
 
+def split_run_name(text: str) -> tuple[str, str] | None:
+    """The bake-off and the judge of a run's name, `7/grok-4.3` or `last/grok-4.3`; None for another text."""
+    found = _RUN_NAME.fullmatch(text)
+    return (found.group(1), found.group(2)) if found else None
+
+
 def find(db: Database, name: str) -> int:
-    """The id meant by a number, `last` or `@-N`: the N-th newest that a user started.
+    """The id meant by a number, `last` or `@-N`: the N-th newest that a user started; or by one of its runs.
 
     Scheduled checks, smoke tests and the like are passed over, so that they never take the place of `last`.
     """
+    named_run = split_run_name(name)
+    if named_run:
+        return find_run_of_judge(db, *named_run)[0]
     if name.isdecimal():
+        if len(name) > _LONGEST_NUMBER:
+            raise InputError(f"there is no bake-off {name[:_LONGEST_NUMBER]}…; `evalq runs` lists them")
         return get(db, int(name)).id
     place = _place_from_newest(name)
     rows = db.rows("bakeoff_ids", limit=place, aside=list(_ASIDE))
@@ -183,8 +207,20 @@ def _place_from_newest(name: str) -> int:
         return 1
     number = name.removeprefix("@-")
     if not name.startswith("@-") or not number.isdecimal() or not 1 <= int(number[:10]) < 10**9:
-        raise InputError(f"{name!r} is not a bake-off; give a number, `last` or `@-2`")
+        remedy = "give a number, `last` or `@-2`; `evalq runs` lists them"
+        raise InputError(f"{name!r} is not a bake-off; {remedy}")
     return int(number)
+
+
+def find_run_of_judge(db: Database, bakeoff: str, judge: str) -> tuple[int, RunRow]:
+    """The bake-off and its run of this judge; InputError lists the runs there are."""
+    bakeoff_id = find(db, bakeoff)
+    by_judge = {run.judge: run for run in runs(db, bakeoff_id)}
+    if judge not in by_judge:
+        known = [f"{bakeoff_id}/{one}" for one in by_judge]
+        remedy = did_you_mean(f"{bakeoff_id}/{judge}", known)
+        raise InputError(Problem(f"judge {judge!r} is not in bake-off {bakeoff_id}", remedy))
+    return bakeoff_id, by_judge[judge]
 
 
 def newest(db: Database, *, limit: int) -> list[ListedBakeOff]:

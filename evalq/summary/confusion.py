@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ class Confusion:
     macro_f1: float | None
     n: int
     n_not_graded: int = 0
+    n_wrong_form: int = 0
+    """Answers that name the right label and failed all the same: in another form than the grader wants."""
 
     def to_dict(self) -> dict[str, Any]:
         """The matrix as JSON: each row by its expected label."""
@@ -50,6 +52,7 @@ class Confusion:
             "judge": self.judge,
             "n": self.n,
             "n_not_graded": self.n_not_graded,
+            "n_wrong_form": self.n_wrong_form,
             "columns": list(self.columns),
             "matrix": {label: list(row) for label, row in zip(self.labels, self.counts, strict=True)},
             "labels": [vars(score) for score in self.scores],
@@ -87,10 +90,8 @@ def _key(text: str) -> str:
     return " ".join("".join(letters).split()).casefold()
 
 
-def build_confusion(
-    judge: str, pairs: Sequence[tuple[str, str]], labels: Sequence[str], *, n_not_graded: int = 0
-) -> Confusion:
-    """The matrix over pairs of expected and answered label; answers without a verdict are left out."""
+def build_confusion(judge: str, pairs: Sequence[tuple[str, str]], labels: Sequence[str]) -> Confusion:
+    """The matrix over pairs of expected and answered label."""
     # Imported here because it takes a second, which commands without a matrix do not need.
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
@@ -100,7 +101,7 @@ def build_confusion(
     if not pairs:
         empty = tuple(LabelScore(label, None, None, None, 0) for label in known)
         rows = tuple((0,) * len(columns) for _ in known)
-        return Confusion(judge, tuple(known), tuple(columns), rows, empty, None, 0, n_not_graded)
+        return Confusion(judge, tuple(known), tuple(columns), rows, empty, None, 0)
     matrix = confusion_matrix(expected, answered, labels=columns)
     found = precision_recall_fscore_support(expected, answered, labels=known, zero_division=math.nan)
     scores = tuple(_score(label, *numbers) for label, *numbers in zip(known, *found, strict=True))
@@ -113,7 +114,6 @@ def build_confusion(
         scores,
         round(sum(defined) / len(defined), 4) if defined else None,
         len(pairs),
-        n_not_graded,
     )
 
 
@@ -123,13 +123,3 @@ def _score(label: str, precision: float, recall: float, f1: float, support: int)
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 4)
-
-
-def confusions_of(
-    answers: Mapping[str, Sequence[tuple[str, str]]], labels: Sequence[str], not_graded: Mapping[str, int]
-) -> list[Confusion]:
-    """One matrix per judge, in the order given."""
-    return [
-        build_confusion(judge, pairs, labels, n_not_graded=not_graded.get(judge, 0))
-        for judge, pairs in answers.items()
-    ]

@@ -28,7 +28,7 @@ def test_a_significant_drop_is_a_regression_and_ends_with_one(baked: Any) -> Non
 
 
 def test_the_other_way_round_it_is_an_improvement_and_ends_with_zero(baked: Any) -> None:
-    done = baked.run("compare", "2", "1")
+    done = baked.run("compare", "run-2", "run-1")
     assert done.returncode == 0, done.stderr
     assert "improvement: B is better than A on 60 shared cases" in done.stdout
     assert "gained (better in B), " in done.stdout
@@ -49,6 +49,24 @@ def test_one_judge_twice_is_compared_by_the_means_of_its_samples(baked: Any) -> 
     document = json.loads(done.stdout)
     assert done.returncode == document["exit_code"]
     assert (document["method"], document["warnings"]) == ("case_means_tango_t", ["1 and 3 samples a case"])
+
+
+def test_two_bake_offs_are_compared_judge_by_judge(baked: Any) -> None:
+    done = baked.run("compare", "1", "2", "--json")
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["a"], document["b"]) == ("evalq.compare_bakeoffs/1", 1, 2)
+    assert [change["a"]["judge"] for change in document["judges"]] == ["good"]
+    assert (document["only_in_a"], document["exit_code"]) == (["poor"], done.returncode)
+    shown = baked.run("compare", "1", "last")
+    assert shown.stdout.startswith("judge\tA\tB\tB − A, 95% CI\tp\tverdict\ngood\t")
+    assert "only in A: poor" in shown.stderr
+    assert "next  evalq compare 1/good 2/good" in shown.stderr
+
+
+@pytest.mark.parametrize("form", ["1/{}", "1:{}", "@-2/{}"])
+def test_every_form_of_a_run_name_is_taken(baked: Any, form: str) -> None:
+    document = baked.bake("compare", form.format("good"), form.format("poor"), code=1)
+    assert (document["a"]["run_id"], document["b"]["run_id"]) == (1, 2)
 
 
 def test_kappa_is_printed_and_stored_across_bake_offs(baked: Any) -> None:
@@ -123,7 +141,9 @@ def test_another_interval_is_shown_when_asked_for_and_wilsons_is_stored(baked: A
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("compare", "1:good", "99"), "there is no run '99'"),
+        (("compare", "1:good", "99"), "there is no bake-off 99"),
+        (("compare", "1/good", "run-99"), "there is no run 'run-99'"),
+        (("kappa", "--task", "capitals", "--run-ids", "99,1/poor"), "there is no run '99'"),
         (("compare", "1:good", "1:god"), "judge 'god' is not in bake-off 1"),
         (("kappa", "--task", "rivers", "--run-ids", "1,2"), "is of task 'capitals', not 'rivers'"),
         (("kappa", "--task", "capitals", "--run-ids", "1"), "agreement takes two runs"),

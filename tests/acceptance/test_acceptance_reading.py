@@ -102,9 +102,78 @@ def test_the_journal_lists_every_call(baked: Any) -> None:
     assert "\tanswer\tgood\t1\tsettled\t" in read(baked, "inspect", "1", "--calls", "--judge", "good")
 
 
+def test_the_seeds_form_shows_the_failures_of_one_run(baked: Any) -> None:
+    document = baked.bake("inspect", "1", "--show-failures", "--judge", "poor")
+    (run_id,) = [run["run_id"] for run in document["runs"] if run["judge"] == "poor"]
+    by_number = baked.bake("inspect", "--run-id", str(run_id), "--show-failures")
+    by_name = baked.bake("inspect", "1/poor", "--show-failures")
+    assert document["cases"] == by_number["cases"] == by_name["cases"]
+    shown = read(baked, "inspect", "--run-id", str(run_id), "--show-failures")
+    head, first, *_ = [row.split("\t") for row in shown.splitlines()]
+    assert head[:4] == ["why", "case", "stratum", "judge"]
+    assert (first[3], first[5]) == ("poor", "failed")
+    assert first[6].startswith("capital ")
+
+
+def test_a_judge_that_is_broken_altogether_is_one_line(baked: Any) -> None:
+    shown = read(baked, "inspect", "1", "--show-failures")
+    assert [row for row in shown.splitlines() if "mute" in row] == [
+        "# broken\tmute\t12/12 empty outputs\tthe answer is empty"
+    ]
+    assert read(baked, "inspect", "1/mute").splitlines()[1:] == [
+        "# broken\tmute\t12/12 empty outputs\tthe answer is empty"
+    ]
+
+
+def test_two_judges_are_set_side_by_side(baked: Any) -> None:
+    document = baked.bake("inspect", "1", "--diff", "good", "poor")["diff"]
+    assert (document["a"], document["b"]) == ("good", "poor")
+    assert document["n"] == sum(group["n"] for group in document["groups"]) > 0
+    assert "good passed, poor failed" in read(baked, "inspect", "1", "--diff", "good", "poor")
+
+
+def test_labels_that_a_judge_confuses_are_counted(baked: Any) -> None:
+    cases = [
+        {"id": f"l{i:02}", "inputs": {"country": f"c {i}"}, "expected": {"answer": ("Bern", "Rome")[i % 2]}}
+        for i in range(12)
+    ]
+    baked.write("evalsets/capitals/labels-12.json", json.dumps({"cases": cases}))
+    baked.bake("bake-off", "--task", "capitals", "--eval-set", "labels-12", "--judges", "poor")
+    (found,) = baked.bake("inspect", "last/poor")["confusion"]
+    (run,) = baked.bake("inspect", "last")["runs"]
+    assert (found["judge"], found["n"], [score["support"] for score in found["labels"]]) == (
+        "poor",
+        12,
+        [6, 6],
+    )
+    assert found["matrix"]["Bern"][0] + found["matrix"]["Rome"][1] == run["n_pass"]
+    assert "judge\tlabel\tprecision\trecall\tf1\tsupport" in read(baked, "inspect", "last/poor")
+    assert "poor\tBern\t" in read(baked, "inspect", "last", "--confusion")
+
+
+def test_answers_that_are_not_labels_have_no_confusion(baked: Any) -> None:
+    assert baked.bake("inspect", "1", "--confusion")["confusion"] == []
+    assert "not a few labels" in baked.run("inspect", "1", "--confusion").stderr
+
+
+def test_the_result_ends_with_its_decision(baked: Any) -> None:
+    decision = baked.bake("inspect", "1")["decision"]
+    assert decision["kind"] in ("ship", "tie", "not_decidable")
+    last_lines = read(baked, "inspect", "1").splitlines()[-2:]
+    assert last_lines[0] == f"# decision\t{decision['sentence']}"
+    assert "1 judge excluded as broken: mute" in last_lines[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("inspect", "1/god"), "did you mean '1/good'?"),
+        (("inspect", "--run-id", "99"), "there is no run '99'; the newest are "),
+        (("inspect", "1/good", "--judge", "poor"), "two judges"),
+        (("inspect", "1", "--run-id", "1"), "both ID and --run-id"),
+        (("inspect", "1", "--diff", "good", "god"), "its judges are"),
+        (("inspect", "9" * 5_000), "there is no bake-off 999"),
+        (("cancel", "1/good"), "write `evalq cancel 1`"),
         (("inspect", "99"), "there is no bake-off 99"),
         (("inspect", "@-99"), "goes too far back"),
         (("inspect", "first"), "is not a bake-off"),

@@ -45,7 +45,9 @@ SELECT id FROM bakeoffs WHERE run_type <> ALL(%(aside)s) ORDER BY id DESC LIMIT 
 SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.created_at,
        (SELECT coalesce(sum(n_jobs), 0) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
        (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) AS n_done,
-       b.result::text AS result
+       b.result::text AS result,
+       ARRAY(SELECT r.id FROM runs r WHERE r.bakeoff_id = b.id ORDER BY r.id) AS run_ids,
+       ARRAY(SELECT r.judge FROM runs r WHERE r.bakeoff_id = b.id ORDER BY r.id) AS judges
 FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- asked_before --

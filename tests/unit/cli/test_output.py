@@ -1,6 +1,8 @@
 import json
 
-from evalq.cli.output import json_text
+import pytest
+
+from evalq.cli.output import fit_columns, json_text
 
 
 def test_letters_of_every_language_stay_as_they_are() -> None:
@@ -12,3 +14,13 @@ def test_what_a_terminal_would_obey_is_escaped_and_nothing_is_lost() -> None:
     text = json_text([hostile])
     assert json.loads(text) == [hostile]
     assert all(32 <= ord(char) < 127 or char == "\n" for char in text)
+
+
+def test_columns_without_room_on_a_terminal_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["1", "x" * 30, "y" * 30, "z" * 30]]
+    head = ["id", "a", "b", "c"]
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert fit_columns(head, rows, drop=("c", "b"))[0] == head
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert fit_columns(head, rows, drop=("c", "b")) == (["id", "a", "b"], [["1", "x" * 30, "y" * 30]])

@@ -1,6 +1,7 @@
 """Confusion matrices as tables: named columns where there is room, numbers where there is not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from evalq.reports.confusion_table import render_confusions, render_plain_confusions
 from evalq.summary.confusion import OTHER, build_confusion
@@ -11,9 +12,11 @@ PAIRS = [("billing", "billing"), ("billing", "sales"), ("sales", OTHER)]
 
 
 def test_scores_and_matrix_are_shown_for_each_judge(show: Show) -> None:
-    output = show(render_confusions([build_confusion("grok@x", PAIRS, LABELS, n_not_graded=4)], width=80), 80)
+    found = replace(build_confusion("grok@x", PAIRS, LABELS), n_not_graded=4, n_wrong_form=2)
+    output = show(render_confusions([found], width=80), 80)
 
-    assert "grok@x   macro F1 0.33, n=3, 4 not graded and left out" in output
+    assert "grok@x   macro F1 0.33, n=3\n4 not graded and left out\n" in output
+    assert "! 2 name the right label and failed for their form" in output
     assert "billing       1.00    0.50  0.67  2" in output
     assert "sales         0.00    0.00  0.00  1" in output
     assert "expected  billing  sales  (other)" in output

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evalq.reports.final import render_final, render_strata
-from evalq.results import Agreement, BakeOffResult, Comparison, PassK, Rate
+from evalq.reports.final import render_final, render_plain, render_strata
+from evalq.results import Agreement, BakeOffResult, Comparison, Decision, PassK, Rate
 
 Show = Callable[..., str]
 
@@ -201,10 +201,34 @@ def _squeezed(output: str) -> str:
     return "\n".join(line.rstrip() for line in output.splitlines())
 
 
-def test_warnings_and_next_commands_end_the_report(result: BakeOffResult, show: Show) -> None:
-    last_two = _final(result, show).splitlines()[-2:]
-    assert last_two[0].split() == ["!", "1", "judge", "incomplete:", "exit", "3"]
-    assert last_two[1].startswith("next  evalq inspect 142 --disagreements   evalq report 142 --html")
+def test_warnings_runs_and_next_commands_follow_the_ranking(result: BakeOffResult, show: Show) -> None:
+    *_, warning, names, more_names, commands = _final(result, show).splitlines()
+    assert warning.split() == ["!", "1", "judge", "incomplete:", "exit", "3"]
+    assert names.startswith("#     runs 142/grok-4.3 = 977, 142/opus-4.7 = 974, ")
+    assert more_names.strip().endswith("142/gemini-2.5-flash = 900")
+    assert commands.startswith("next  evalq inspect 142 --disagreements   evalq report 142 --html")
+
+
+def test_the_report_ends_with_the_decision_and_its_caveats(result: BakeOffResult, show: Show) -> None:
+    decision = Decision("ship", "grok-4.3", "Ship grok-4.3: it is best.", ("few cases: n=9", "dev set"))
+    decided = replace(result, decision=decision)
+    assert _final(decided, show, 80).splitlines()[-3:] == [
+        "",
+        "Ship grok-4.3: it is best.",
+        "Mind: few cases: n=9; dev set.",
+    ]
+    assert render_plain(decided).splitlines()[-2:] == [
+        "# decision\tShip grok-4.3: it is best.",
+        "# caveat\tMind: few cases: n=9; dev set.",
+    ]
+
+
+def test_a_hostile_name_in_the_decision_is_cleaned(
+    hostile: str, forbidden: frozenset[str], result: BakeOffResult, show: Show
+) -> None:
+    decided = replace(result, decision=Decision("ship", hostile, f"Ship {hostile}.", (hostile,)))
+    assert not set(_final(decided, show, 80)) & forbidden
+    assert not set(render_plain(decided)) & forbidden
 
 
 def test_commands_too_long_for_a_line_get_one_each(result: BakeOffResult, show: Show) -> None:

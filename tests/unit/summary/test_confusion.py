@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalq.summary.confusion import OTHER, build_confusion, confusions_of, find_labels, read_label
+from evalq.summary.confusion import OTHER, build_confusion, find_labels, read_label
 
 LABELS = ("billing", "sales", "support")
 
@@ -49,11 +49,11 @@ def test_an_answer_names_a_label_as_a_whole_or_as_the_only_one(answer: str, labe
 def test_the_matrix_counts_expected_by_answered_label() -> None:
     pairs = [("billing", "billing")] * 3 + [("billing", "sales"), ("sales", "sales"), ("sales", OTHER)]
 
-    found = build_confusion("grok", pairs, LABELS, n_not_graded=2)
+    found = build_confusion("grok", pairs, LABELS)
 
     assert found.columns == (*LABELS, OTHER)
     assert found.counts == ((3, 1, 0, 0), (0, 1, 0, 1), (0, 0, 0, 0))
-    assert (found.n, found.n_not_graded) == (6, 2)
+    assert found.n == 6
     billing, sales, support = found.scores
     assert (billing.precision, billing.recall, billing.f1, billing.support) == (1.0, 0.75, 0.8571, 4)
     assert (sales.precision, sales.recall, sales.f1, sales.support) == (0.5, 0.5, 0.5, 2)
@@ -68,9 +68,8 @@ def test_a_judge_without_verdicts_has_an_empty_matrix() -> None:
 
 
 def test_the_document_has_a_row_for_each_expected_label() -> None:
-    (found,) = confusions_of({"a@b/c": [("billing", "sales")]}, LABELS, {"a@b/c": 1})
-    document = found.to_dict()
+    document = build_confusion("a@b/c", [("billing", "sales")], LABELS).to_dict()
 
-    assert (document["judge"], document["n_not_graded"]) == ("a@b/c", 1)
+    assert (document["judge"], document["n_not_graded"], document["n_wrong_form"]) == ("a@b/c", 0, 0)
     assert document["matrix"]["billing"] == [0, 1, 0]
     assert document["labels"][0]["label"] == "billing"
