@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,6 +21,7 @@ from evalq.errors import Contended, EvalqError, InputError, Refused, Unreachable
 from evalq.reports.text import clean, duration, latency, one_line, percent, points, span
 from evalq.store.database import Database
 from evalq.web.security import SAFE_HEADERS, Visitor
+from evalq.web.view_cache import ViewCache
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Site:
 
     session: Session
     has_fleet: Callable[[], bool]
+    cache: ViewCache = field(default_factory=ViewCache)
 
     @property
     def db(self) -> Database:
@@ -135,6 +137,15 @@ def quote_part(text: object) -> str:
     return quote(str(text), safe="@")
 
 
+def case_url(bakeoff_id: int, case_id: str, **query: str) -> str:
+    """The address of a case; one whose name a browser would take for a folder goes into the query."""
+    given = {name: text for name, text in query.items() if text and text != "all"}
+    if case_id.strip("./") == "" or case_id.startswith("/"):
+        return f"/runs/{bakeoff_id}/cases/?" + urlencode({"case": case_id, **given})
+    tail = f"?{urlencode(given)}" if given else ""
+    return f"/runs/{bakeoff_id}/cases/{quote_part(case_id)}{tail}"
+
+
 @cache
 def templates() -> Environment:
     """The templates: everything put into them is escaped and cleaned of control characters."""
@@ -158,6 +169,7 @@ def templates() -> Environment:
         quoted=quote_part,
         span=span,
     )
+    environment.globals.update(case_url=case_url)
     return environment
 
 

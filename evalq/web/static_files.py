@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from evalq.reports.charts import CHART_CSS
+
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _KEEP = "private, max-age=3600"
 
@@ -17,7 +19,8 @@ _KEEP = "private, max-age=3600"
 def static_files() -> dict[str, bytes]:
     """Every file of the folder by its name; no path of a request ever reaches the disk."""
     folder = Path(__file__).parent / "static"
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in _KINDS}
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in _KINDS}
+    return {**files, "charts.css": CHART_CSS.encode()}
 
 
 @cache
