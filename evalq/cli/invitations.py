@@ -18,14 +18,19 @@ _HEAD = ("name", "role", "rated", "declined", "invited", "seen", "token")
 
 @click.command("invite")
 @click.argument("name", metavar="NAME")
-@click.option("--role", type=click.Choice(["reviewer", "lead"]), default="reviewer", show_default=True)
+@click.option(
+    "--role",
+    type=click.Choice(["reviewer", "lead"]),
+    default="reviewer",
+    show_default=True,
+    help="A lead also sees who said what, and adjudicates.",
+)
 @_as_json
 @pass_context
 def invite_command(context: Context, name: str, role: str, as_json: bool) -> int:
     """Give a person a token of their own; it is printed once and stored only as a hash.
 
-    Nobody else can rate under NAME from then on. Inviting someone again replaces their token. A lead also
-    sees who said what, and decides what the others disagree on.
+    Nobody else can rate under NAME from then on. Inviting someone again replaces their token.
     """
     from evalq.review.identity import invite
 
@@ -89,7 +94,7 @@ def revoke_command(context: Context, name: str, as_json: bool) -> int:
 @click.command("ask")
 @click.argument("bakeoff", metavar="ID")
 @click.option("--case", "case_id", help="All answers to this case; default: those a label tells most about.")
-@click.option("-n", "count", type=click.IntRange(1, 10_000), default=40, show_default=True, help="Answers.")
+@click.option("--count", type=click.IntRange(1, 10_000), default=40, show_default=True, help="Answers.")
 @click.option(
     "--reviewers", type=click.IntRange(1, 20), default=1, show_default=True, help="For each answer."
 )
