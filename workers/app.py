@@ -20,8 +20,8 @@ app = make_app(SETTINGS.broker_url or "", messages=SETTINGS.fleet.messages)
 app.conf.update(
     imports=["workers.jobs"],
     worker_pool="workers.pool:Pool",
-    # Twice as many jobs in hand as calls in flight: claiming and writing overlap with the calls.
-    worker_prefetch_multiplier=2,
+    # Three times as many jobs in hand as calls in flight: claiming and writing overlap with the calls.
+    worker_prefetch_multiplier=3,
     worker_consumer="workers.consumer:Consumer",
     beat_schedule={
         "reap": {

@@ -16,7 +16,7 @@ from evalq.store.coalescer import Coalescer
 
 log = logging.getLogger(__name__)
 
-_TICK_S = 0.03
+_TICK_S = 0.06
 _SCRIPT = (Path(__file__).parent / "count_parts.lua").read_text("utf-8")
 
 

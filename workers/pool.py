@@ -21,7 +21,7 @@ from kombu.serialization import loads, prepare_accept_content
 from workers.chords import ChordParts
 
 _THREADS = 8
-_TICK_S = 0.01
+_TICK_S = 0.02
 """Jobs that end within a tick are acknowledged together, and replaced by one fetch."""
 
 Finish = Callable[[], None]

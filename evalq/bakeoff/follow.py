@@ -17,7 +17,11 @@ from evalq.store import bakeoffs
 
 ENDED: tuple[BakeOffState, ...] = ("concluded", "cancelled", "capped", "paused")
 
-_POLL_S = 0.05
+_POLL_S = 0.15
+_POLL_NEAR_END_S = 0.03
+_NEAR_END = 0.9
+"""Of the jobs: from here on the end is looked for often, so that the table soon follows the last answer."""
+
 _SHOW_EVERY_S = 0.25
 _REAP_EVERY_S = 2.0
 _AWAY_S = 60.0
@@ -98,7 +102,7 @@ def follow(
             if time.monotonic() - last_seen > _AWAY_S:
                 raise
         if state not in ENDED:
-            time.sleep(_POLL_S)
+            time.sleep(rounds.pause_s)
     return state
 
 
@@ -110,6 +114,7 @@ class _Rounds:
         self._bakeoff_id = bakeoff_id
         self._show = show
         self._next_show = self._next_reap = time.monotonic()
+        self.pause_s = _POLL_NEAR_END_S
 
     def look(self) -> BakeOffState:
         """Do what is due; return the bake-off's state, the last one shown when it has ended."""
@@ -119,6 +124,8 @@ class _Rounds:
             progress = read_progress(self._session.db, self._bakeoff_id)
             self._show(progress)
             state = progress.state
+            is_near_end = progress.done >= _NEAR_END * progress.total
+            self.pause_s = _POLL_NEAR_END_S if is_near_end else _POLL_S
             # Reading the progress of a large bake-off takes at most a twentieth of the database's time.
             took_s = min(time.monotonic() - now, 0.25)
             self._next_show = time.monotonic() + max(_SHOW_EVERY_S, 20 * took_s)

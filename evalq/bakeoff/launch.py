@@ -17,9 +17,11 @@ from evalq.store.database import Connection
 from evalq.store.definitions import runs_code
 
 
-def start(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str = "bake-off") -> int:
+def start(session: Session, plan: Plan, *, cap_usd: Decimal, root: Path, run_type: str | None = None) -> int:
     """Record a bake-off and publish its first jobs; return its id."""
-    return launch(session, plan, terms=bakeoffs.Terms(cap_usd, plan.look or run_type), root=root)
+    return launch(
+        session, plan, terms=bakeoffs.Terms(cap_usd, plan.look or run_type or plan.run_type), root=root
+    )
 
 
 def launch(

@@ -62,8 +62,12 @@ class Plan:
     warnings: tuple[str, ...] = ()
     """Parts of another tool's file that evalq cannot run."""
     n_drafts: int = 0
-    notes: str | None = None
     """Cases left out because they are drafts that no person has accepted."""
+    notes: str | None = None
+    name: str | None = None
+    """What the user noted, and calls it."""
+    is_limited: bool = False
+    """Whether only some of the cases are asked."""
 
     def with_estimate(self, estimate: CostEstimate) -> "Plan":
         """The plan with another estimate, never above its worst case."""
@@ -82,6 +86,11 @@ class Plan:
             return None
         cases = "1 draft case" if self.n_drafts == 1 else f"{self.n_drafts} draft cases"
         return f"{cases} left out; accept them with `{accept_command(self.evalset.name, self.task.name)}`"
+
+    @property
+    def run_type(self) -> str:
+        """The kind of run: a look at a holdout, a limited one, or a whole bake-off."""
+        return self.look or ("limited" if self.is_limited else "bake-off")
 
     @property
     def scorer(self) -> str:

@@ -42,6 +42,10 @@ class Request:
     seed: int = 0
     allow_unpriced: bool = False
     only_first_case: bool = False
+    limit: int | None = None
+    """Only so many cases, from the first on; such a bake-off is marked as limited."""
+    name: str | None = None
+    """What the user calls the bake-off."""
     look: holdout.Purpose | None = None
     """The reason to look at a holdout; other sets need none."""
     notes: str | None = None
@@ -88,7 +92,7 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
     problems = check_fit(task, loaded)
     if problems:
         raise InputError(*problems)
-    cases = loaded.evalset.cases[:1] if request.only_first_case else loaded.evalset.cases
+    cases = loaded.evalset.cases[: 1 if request.only_first_case else request.limit]
     judges = [
         with_deadline(judge, imported.deadline_s)
         for judge in pick_judges(request.judges or task.default_judges, known)
@@ -110,7 +114,8 @@ def _planned(imported: LoadedTask, request: Request, settings: Settings, *, know
         seed=_seed(request),
         samples=_samples(request),
     )
-    return replace(plan, notes=request.notes)
+    is_limited = request.limit is not None and len(cases) < len(loaded.evalset.cases)
+    return replace(plan, notes=request.notes, name=request.name, is_limited=is_limited)
 
 
 def _refuse_holdout(imported: LoadedTask, request: Request) -> None:

@@ -9,12 +9,15 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.options import RunOptions
+from evalq.cli.options import LimitedText, RunOptions
 from evalq.cli.output import note, print_json
 from evalq.cli.preflight import (
+    check_plans,
     describe_plan,
+    exit_code_of,
     look_up_costs,
     plan_document,
+    print_readiness,
     print_warnings,
     warn_of_looks,
 )
@@ -65,6 +68,12 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
     default=None,
     help="Look at a holdout-… set; that is recorded for good.",
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Only the first so many cases: a trial, marked as limited and never `last`.",
+)
+@click.option("--name", type=LimitedText(200), help="What to call it in lists.")
 @options.notes
 @options.ci
 @options.max_cost
@@ -87,9 +96,11 @@ def bake_off(
     trigger_mode: Any,
     seed: int,
     look: Any,
+    limit: int | None,
+    name: str | None,
     run: RunOptions,
 ) -> int:
-    """Run judges on a task and compare them.
+    """Run judges, the models on trial, on a task and compare them.
 
     Every judge answers every case of the evalset; the answers are graded and the judges compared on the
     same cases. Ctrl-C stops spending and prints the command that goes on.
@@ -105,7 +116,7 @@ def bake_off(
         names = read_tasks(context, task, all_tasks=all_tasks)
     request = Request(names[0], eval_set or "", judges, scorer, grader_model, samples, seed)
     request = replace(request, allow_unpriced=run.allow_unpriced, notes=run.notes)
-    request = replace(request, look=look, trigger_mode=trigger_mode)
+    request = replace(request, look=look, trigger_mode=trigger_mode, limit=limit, name=name)
     if all_tasks or len(names) > 1:
         _refuse_other_ci(run.ci)
         return run_tasks(context, names, eval_set, request, run)
@@ -154,7 +165,7 @@ def _run(context: Context, request: "Request", run: RunOptions) -> int:
     cap_usd = context.cap_usd(run.max_cost_usd)
     if run.dry_run:
         (plan,) = look_up_costs(context, [plan])
-        return _show_plan(plan, cap_usd, as_json=run.as_json)
+        return _show_plan(context, plan, cap_usd, as_json=run.as_json)
     if run.detach:
         context.require_fleet()
     if not context.has_database():
@@ -185,11 +196,14 @@ def _announce(plan: "Plan", cap_usd: Decimal) -> None:
     refuse_over_cap(plan, cap_usd)
 
 
-def _show_plan(plan: "Plan", cap_usd: Decimal, *, as_json: bool) -> int:
+def _show_plan(context: Context, plan: "Plan", cap_usd: Decimal, *, as_json: bool) -> int:
+    found = check_plans(context, [plan])
     if as_json:
-        print_json(plan_document(plan, cap_usd))
+        print_json(plan_document(plan, cap_usd, found))
     _announce(plan, cap_usd)
-    return 0
+    if not as_json:
+        print_readiness(found)
+    return exit_code_of(found)
 
 
 def _brings_task(eval_set: str | None) -> bool:

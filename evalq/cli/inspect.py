@@ -49,6 +49,9 @@ def _run_document(bakeoff: "ListedBakeOff") -> dict[str, Any]:
         "id": bakeoff.id,
         "task": bakeoff.task_name,
         "eval_set": bakeoff.eval_set_name,
+        "type": bakeoff.run_type,
+        "name": bakeoff.name,
+        "note": bakeoff.notes,
         "state": bakeoff.state,
         "done": bakeoff.n_done,
         "jobs": bakeoff.n_jobs,
@@ -70,7 +73,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
     table = [_list_cells(row) for row in rows]
     head = list(table[0])
     cells = [list(row.values()) for row in table]
-    drop = ("started (UTC)", "$ / cap", "done", "best judge")
+    drop = ("started (UTC)", "$ / cap", "type", "done", "name", "best judge")
     print_table(*fit_columns(head, cells, drop=drop))
     suggest(f"evalq inspect {rows[0]['id']}")
 
@@ -81,12 +84,14 @@ def _list_cells(row: dict[str, Any]) -> dict[str, str]:
         "id": str(row["id"]),
         "task": row["task"],
         "set": row["eval_set"],
+        "type": row["type"],
         "state": row["state"],
         "done": f"{row['done']}/{row['jobs']}",
         "best judge": _format_best(row["best"]),
         "$ / cap": f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
         "started (UTC)": row["started_at"][:16].replace("T", " "),
         "runs": _format_numbers([run["run_id"] for run in row["runs"]]),
+        "name": row["name"] or row["note"] or "–",
     }
 
 

@@ -31,6 +31,22 @@ class DollarsParam(click.ParamType[Decimal]):
             self.fail(str(exc), param, ctx)
 
 
+class LimitedText(click.ParamType[str]):
+    """A text that is not blank and not too long for a list."""
+
+    name = "text"
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text without blanks around it."""
+        text = value.strip()
+        if not 1 <= len(text) <= self._longest or "\x00" in text:
+            self.fail(f"give 1 to {self._longest} characters.", param, ctx)
+        return text
+
+
 max_cost = click.option(
     "--max-cost-usd", type=DollarsParam(), help="The cap of the whole bake-off; default: 5, or evalq.yaml's."
 )
@@ -39,7 +55,9 @@ allow_unpriced = click.option(
 )
 notes = click.option("--note", "notes", help="Why it is run; stored with every run, in eval_runs.notes.")
 detach = click.option("--detach", is_flag=True, help="Leave it to the fleet and return at once.")
-dry_run = click.option("--dry-run", is_flag=True, help="Check and price everything, call nothing.")
+dry_run = click.option(
+    "--dry-run", is_flag=True, help="Check and price everything, find what would fail, ask nothing."
+)
 ci = click.option(
     "--ci",
     type=click.Choice(["wilson", "clopper_pearson", "beta", "bootstrap"]),

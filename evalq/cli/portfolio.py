@@ -12,7 +12,16 @@ from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.options import RunOptions
 from evalq.cli.output import note, print_json, print_report, suggest, write_json
-from evalq.cli.preflight import describe_plan, look_up_costs, print_warnings, warn_of_looks
+from evalq.cli.preflight import (
+    check_plans,
+    describe_plan,
+    exit_code_of,
+    look_up_costs,
+    plan_document,
+    print_readiness,
+    print_warnings,
+    warn_of_looks,
+)
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 
@@ -77,8 +86,14 @@ def run_tasks(
     plans = prepare_all(requests, context.settings, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
     if run.dry_run:
-        _announce_all(look_up_costs(context, plans), cap_usd)
-        return 0
+        plans = look_up_costs(context, plans)
+        found = check_plans(context, plans)
+        if run.as_json:
+            print_json([plan_document(plan, cap_usd, check_plans(context, [plan])) for plan in plans])
+        _announce_all(plans, cap_usd)
+        if not run.as_json:
+            print_readiness(found)
+        return exit_code_of(found)
     if run.detach:
         context.require_fleet()
     providers = frozenset().union(*(plan.providers for plan in plans))

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from evalq.cli.context import Context
 from evalq.cli.output import count, note, warn, warn_loudly
 from evalq.definitions.money import money
+from evalq.reports.text import clean, one_line
 
 if TYPE_CHECKING:
     from evalq.bakeoff.plan import Plan
+    from evalq.bakeoff.readiness import Readiness
     from evalq.store.database import Database
 
 SCHEMA = "evalq.plan/1"
+_MAX_PROMPT_CHARS = 4_000
 
 
 def look_up_costs(context: Context, plans: "Sequence[Plan]") -> "list[Plan]":
@@ -42,8 +47,49 @@ def describe_plan(plan: "Plan") -> str:
     )
 
 
-def plan_document(plan: "Plan", cap_usd: Decimal) -> dict[str, Any]:
-    """A plan as the evalq.plan/1 document."""
+def check_plans(context: Context, plans: "Sequence[Plan]") -> "list[Readiness]":
+    """Every judge and grader model of the plans, each once, and what would keep it from answering."""
+    from evalq.bakeoff.readiness import check_readiness
+
+    environ = context.environment_with_keys()
+    found: dict[tuple[str, str], Readiness] = {}
+    for plan in plans:
+        for one in check_readiness(plan, environ):
+            found.setdefault((one.role, one.judge.name), one)
+    return list(found.values())
+
+
+def print_readiness(found: "Sequence[Readiness]") -> None:
+    """Print each judge with its problems and remedies, then the first prompt of those that share it."""
+    for one in found:
+        click.echo(f"{'✗' if one.problems else '✓'} {one.role} {one.judge.name} ({one.judge.provider})")
+        for problem in one.problems:
+            click.echo(f"    {one_line(str(problem))}")
+    by_prompt: dict[tuple[tuple[str, str], ...], list[Readiness]] = {}
+    for one in found:
+        if one.prompt is not None:
+            by_prompt.setdefault(one.prompt_parts, []).append(one)
+    for parts, sharing in by_prompt.items():
+        names = ", ".join(one.judge.name for one in sharing)
+        click.echo(one_line(f"the prompt of case {sharing[0].case_id} for {names}:"))
+        for role, text in parts:
+            click.echo(f"  {role}:\n{_indent(text)}")
+
+
+def exit_code_of(found: "Sequence[Readiness]") -> int:
+    """0 if all can be asked; 2 if an import or a program fails, else 6 if a server does not answer."""
+    codes = {one.exit_code for one in found if one.exit_code}
+    return min(codes, default=0)
+
+
+def _indent(text: str) -> str:
+    shown = clean(text[:_MAX_PROMPT_CHARS])
+    more = f"\n    … {len(text) - _MAX_PROMPT_CHARS} more characters" if len(text) > _MAX_PROMPT_CHARS else ""
+    return "\n".join(f"    {line}" for line in shown.splitlines()) + more
+
+
+def plan_document(plan: "Plan", cap_usd: Decimal, found: "Sequence[Readiness]" = ()) -> dict[str, Any]:
+    """A plan as the evalq.plan/1 document, with who can be asked and the first prompt of each judge."""
     return {
         "schema": SCHEMA,
         "task": plan.task.name,
@@ -55,6 +101,9 @@ def plan_document(plan: "Plan", cap_usd: Decimal) -> dict[str, Any]:
         "cap_usd": money(cap_usd),
         "estimate_from": plan.estimate.source,
         "estimate_per_sample": plan.estimate.document(),
+        "type": plan.run_type,
+        "ok": not any(one.problems for one in found),
+        "judges": [one.document() for one in found],
     }
 
 

@@ -9,7 +9,7 @@ from evalq.reports.charts import DriftPoint, drift_chart
 from evalq.reports.charts.timeline import DriftMark
 from evalq.reports.report_parts import Report, ReportSection, text_table
 from evalq.reports.text import percent, span
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 from evalq.store import drift_checks
 from evalq.store.database import Database
 from evalq.store.drift_checks import CheckRow, SeriesPoint

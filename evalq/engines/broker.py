@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import celery.utils.imports
 import kombu.exceptions
@@ -12,7 +12,9 @@ import redis.exceptions
 from celery import Celery
 from kombu.entity import Exchange, Queue
 
-from evalq.engines.fleet import QUEUES, job_queue
+from evalq.engines.fleet import QUEUES
+from evalq.engines.job_messages import JobMessage, chord_id
+from evalq.engines.transport import BatchChannel
 from evalq.errors import Unreachable
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store.jobs import QueuedJob
@@ -145,58 +147,34 @@ class Broker:
 
     def publish(self, jobs: Sequence[QueuedJob]) -> None:
         """Send the messages of some jobs in batches: each a member of its run's chord, ids only."""
-        with _reachable(), self._app.producer_pool.acquire(block=True) as producer, producer.batch():
-            templates: dict[tuple[int, str], _Template] = {}
-            for job in jobs:
-                kind = (job.run_id, job.stage)
-                if kind not in templates:
-                    templates[kind] = _Template(self._app, job)
-                templates[kind].publish(producer, job)
+        with _reachable(), self._app.producer_pool.acquire(block=True) as producer:
+            if isinstance(producer.channel, BatchChannel):
+                self._push(producer, jobs)
+                return
+            with producer.batch():
+                for message, job in self._messages(jobs):
+                    message.publish(producer, job)
+
+    def _push(self, producer: Any, jobs: Sequence[QueuedJob]) -> None:
+        """One command a queue instead of one a message."""
+        texts: dict[str, list[str]] = {}
+        for message, job in self._messages(jobs):
+            texts.setdefault(message.queue, []).append(message.render(producer, job))
+        for queue, messages in texts.items():
+            producer.channel.push(queue, messages)
+
+    def _messages(self, jobs: Sequence[QueuedJob]) -> Iterator[tuple[JobMessage, QueuedJob]]:
+        """Each job with the message of its run and stage."""
+        of_kind: dict[tuple[int, str], JobMessage] = {}
+        for job in jobs:
+            kind = (job.run_id, job.stage)
+            if kind not in of_kind:
+                of_kind[kind] = JobMessage(self._app, job)
+            yield of_kind[kind], job
 
 
 def _decode_fields(fields: dict[bytes, bytes]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in fields.items()}
-
-
-class _Template:
-    """A run's message, rendered once; only the ids differ from job to job."""
-
-    def __init__(self, app: Celery, job: QueuedJob) -> None:
-        group = str(chord_id(job.uid, job.run_id))
-        body = app.signature("conclude", args=(job.run_id,), immutable=True, options={"queue": CONTROL_QUEUE})
-        body.freeze(f"{group}-conclude", group_id=None)
-        message = app.amqp.as_task_v2(
-            group,
-            "run_case",
-            args=(job.id,),
-            group_id=group,
-            chord=body,
-            ignore_result=True,
-            shadow=f"judge:{job.judge}",
-        )
-        self._headers, self._properties, self._embed = message.headers, message.properties, message.body[2]
-        self._queue = job_queue(job.stage, job.provider)
-
-    def publish(self, producer: Any, job: QueuedJob) -> None:
-        task_id = str(message_id(job.uid, job.id))
-        producer.publish(
-            [[job.id], {}, self._embed],
-            exchange="",
-            routing_key=self._queue,
-            serializer="json",
-            headers={**self._headers, "id": task_id, "root_id": task_id, "argsrepr": f"({job.id},)"},
-            **{**self._properties, "correlation_id": task_id},
-        )
-
-
-def message_id(uid: UUID, job_id: int) -> UUID:
-    """A job's id on the queue: the same each time it is published, so that its chord counts it once."""
-    return uuid5(uid, f"job/{job_id}")
-
-
-def chord_id(uid: UUID, run_id: int) -> UUID:
-    """The id of a run's chord."""
-    return uuid5(uid, f"run/{run_id}")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,12 @@ from typing import Any
 import redis.exceptions
 from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
+from kombu.utils import json as kombu_json
 
 log = logging.getLogger(__name__)
 
 _MOST_TAGS = 500
+_MOST_PUSHED = 1000
 _SHARES = 8
 """A worker with room for n messages takes n/8 at a time: the others of the fleet take theirs in between."""
 
@@ -79,6 +81,29 @@ class BatchChannel(LeanChannel):
     """Fetches as many messages as there is room for; waits for one as kombu does when there is none."""
 
     QoS = BatchQoS
+    _captured: list[str] | None = None
+
+    @contextmanager
+    def capturing(self) -> Iterator[list[str]]:
+        """Collect the texts of messages that are published meanwhile, instead of sending them."""
+        self._captured = []
+        try:
+            yield self._captured
+        finally:
+            self._captured = None
+
+    def push(self, queue: str, messages: Sequence[str]) -> None:
+        """Put messages into a queue, in their order."""
+        key = self._q_for_pri(queue, self.priority_steps[0])  # type: ignore[no-untyped-call]
+        with self.conn_or_acquire() as client:
+            for at in range(0, len(messages), _MOST_PUSHED):
+                client.lpush(key, *messages[at : at + _MOST_PUSHED])
+
+    def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
+        if self._captured is None:
+            super()._put(queue, message, **kwargs)  # type: ignore[no-untyped-call]
+        else:
+            self._captured.append(kombu_json.dumps(message))  # type: ignore[no-untyped-call]
 
     def _brpop_start(self, timeout: float | None = None) -> None:
         self.exchange()

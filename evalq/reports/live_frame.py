@@ -24,7 +24,7 @@ from evalq.reports.text import (
     total_width,
 )
 from evalq.results import JudgeProgress, Progress
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 
 BAR_FROM, DETAILS_FROM = 100, 80
 DONE_BAR, BUDGET_BAR = 10, 18

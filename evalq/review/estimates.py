@@ -12,7 +12,8 @@ from evalq.review.calibration_result import Agreement, CorrectedJudge, Estimate,
 from evalq.review.labels import Answer
 from evalq.stats.agreement import cohen_kappa
 from evalq.stats.calibration import ppi_mean, rogan_gladen
-from evalq.stats.intervals import clopper_pearson, wilson
+from evalq.stats.intervals import clopper_pearson
+from evalq.stats.score_interval import wilson
 
 Kind = Callable[[Answer], Hashable]
 

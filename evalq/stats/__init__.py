@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         sign_evalue,
     )
     from evalq.stats.intervals import (
-        Interval,
         bca_ci,
         beta_interval,
         bootstrap_ci,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
         clustered_se,
         latency_quantile,
         mean_ci,
-        wilson,
     )
     from evalq.stats.passk import (
         StratumRate,
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
         suite_pass_at_k,
     )
     from evalq.stats.ranking import hit_at_k, mrr
+    from evalq.stats.score_interval import Interval, wilson
 
 __all__ = [
     "CorrectedRate",

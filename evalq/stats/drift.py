@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evalq.stats.intervals import UNKNOWN, Interval, is_observed
+from evalq.stats.score_interval import UNKNOWN, Interval, is_observed
 
 _Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from evalq.results import FEW_CASES
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 
 Estimator = Callable[[int, int, int], float]
 

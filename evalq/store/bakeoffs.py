@@ -27,7 +27,7 @@ _PRIORITIES = {"drift_check": 10, "drift_confirm": 10}
 _ON_ITS_WAY_S = 5.0
 """A message younger than this is not published again: another process is reopening the bake-off."""
 
-_ASIDE = ("drift_check", "drift_confirm", "smoke", "grader_check", "names", "drafts")
+_ASIDE = ("drift_check", "drift_confirm", "smoke", "limited", "grader_check", "names", "drafts")
 """Run types that `last` and `@-N` pass over."""
 
 # A judge's name may have slashes, colons and @ of its own: only what precedes the first sign is ours.
@@ -72,6 +72,9 @@ class ListedBakeOff:
     result: str | None
     run_ids: Sequence[int] = ()
     judges: Sequence[str] = ()
+    run_type: str = "bake-off"
+    name: str | None = None
+    notes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ def _add_bakeoff(tx: Connection, plan: "Plan", terms: Terms) -> int:
         ambiguous_repeats=terms.ambiguous_repeats,
         schema_version=known_version(),
         notes=plan.notes,
+        name=plan.name,
     )
     assert row is not None
     return int(row["id"])
@@ -183,7 +187,8 @@ def split_run_name(text: str) -> tuple[str, str] | None:
 def find(db: Database, name: str) -> int:
     """The id meant by a number, `last` or `@-N`: the N-th newest that a user started; or by one of its runs.
 
-    Scheduled checks, smoke tests and the like are passed over, so that they never take the place of `last`.
+    Scheduled checks, smoke tests, limited bake-offs and the like are passed over, so that they never take
+    the place of `last`.
     """
     named_run = split_run_name(name)
     if named_run:

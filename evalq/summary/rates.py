@@ -8,7 +8,8 @@ from statistics import NormalDist
 
 from evalq.records import OutcomeRow
 from evalq.results import CiMethod, Rate, Share
-from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
+from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson
+from evalq.stats.score_interval import Interval, wilson
 
 Tally = tuple[int, int]
 """For one case: samples graded, samples passed."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
 from evalq.results import BakeOffResult, Calls, CiMethod, PassK, Rate, RunResult
-from evalq.stats.intervals import latency_quantile, mean_ci, wilson
+from evalq.stats.intervals import latency_quantile, mean_ci
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased
+from evalq.stats.score_interval import wilson
 from evalq.summary.comparisons import agreements, comparisons, differences, ranked
 from evalq.summary.rates import Measure, Tally, tallies
 from evalq.summary.warnings import cost_warnings, grading_notes, next_commands, warnings

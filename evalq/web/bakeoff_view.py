@@ -13,7 +13,7 @@ from evalq.bakeoff.conclude import ranked_runs, result_of, write_rollups
 from evalq.bakeoff.progress import read_progress
 from evalq.records import BakeOffRow, RunRow
 from evalq.results import BakeOffResult, JudgeProgress, Progress
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 from evalq.store import bakeoffs, case_rollups
 from evalq.store.case_rollups import CaseCounts, CaseRow, CaseShow
 from evalq.web.site import Site

@@ -16,8 +16,9 @@ import redis
 from celery import Celery
 from patience import PATIENCE_S
 
-from evalq.engines.broker import Broker, message_id
+from evalq.engines.broker import Broker
 from evalq.engines.embedded import Engines
+from evalq.engines.job_messages import message_id
 from evalq.store.jobs import QueuedJob
 
 SLOTS = 3

@@ -17,8 +17,9 @@ from evalq.bakeoff.plan import LARGEST_WINDOW, Plan
 from evalq.bakeoff.publish import open_chords, pump, pump_all
 from evalq.calling.providers import PROVIDERS
 from evalq.definitions.judge import SimulatedJudge
-from evalq.engines.broker import Broker, chord_id, message_id
+from evalq.engines.broker import Broker
 from evalq.engines.fleet import CALL_QUEUES, WorkerFleet
+from evalq.engines.job_messages import JobMessage, chord_id, message_id
 from evalq.engines.processes import wait_until
 from evalq.records import CONTROL_QUEUE, SANDBOX_QUEUE
 from evalq.store import bakeoffs, jobs
@@ -99,6 +100,43 @@ def test_a_message_is_a_member_of_its_runs_chord(
     conclude = embed["chord"]
     assert (conclude["task"], conclude["args"], conclude["immutable"]) == ("conclude", [run.id], True)
     assert conclude["options"]["queue"] == CONTROL_QUEUE
+
+
+@pytest.mark.parametrize("judge", ["sim-a", 'odd "delivery_tag": "x" \\ \n 模型@short'])
+def test_a_rendered_message_is_the_one_that_kombu_writes(app: Celery, judge: str) -> None:
+    uid = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+    made = [
+        jobs.QueuedJob(
+            id=number,
+            run_id=3,
+            judge=judge,
+            provider="simulated",
+            uid=uid,
+            stage="call",
+            n_jobs=3,
+            place=number,
+        )
+        for number in (1, 20, 300_000_000_000)
+    ]
+    message = JobMessage(app, made[0])
+    with app.producer_pool.acquire(block=True) as producer:
+        rendered = [json.loads(message.render(producer, job)) for job in made]
+        with producer.channel.capturing() as texts:
+            for job in made:
+                message.publish(producer, job)
+    written = [json.loads(text) for text in texts]
+    tags = [one["properties"].pop("delivery_tag") for one in (*rendered, *written)]
+    assert rendered == written
+    assert len({*tags}) == 2 * len(made)
+
+
+def test_messages_are_delivered_in_the_order_of_their_jobs(
+    db: Database, broker: Broker, valkey: "redis.Redis", record: Callable[..., int], sql: Sql
+) -> None:
+    record(5)
+    pump_all(db, broker)
+    ids = [body_of(message)[0][0] for message in reversed(messages(valkey, QUEUE))]
+    assert ids == [job_id for (job_id,) in sql("SELECT id FROM jobs ORDER BY position")]
 
 
 def test_the_ids_of_messages_come_from_the_bake_off_and_the_row_alone() -> None:

@@ -20,8 +20,8 @@ ASYNC_PLACES = (
     "evalq/bakeoff/verdict_cache.py",  # a grader's question, as a job asks it
     "evalq/bakeoff/replay.py",
     "evalq/bakeoff/rescore.py",
-    "evalq/api/",  # for callers with an event loop: a thread works, a coroutine waits for it
     "evalq/web/live_updates.py",  # tabs that wait for the next change
+    "evalq/api/",  # for callers with an event loop: a thread works, a coroutine waits for it
     "evalq/web/security.py",  # the middleware in front of every page, on the web server's own loop
     "evalq/drift/alerts.py",  # an alert's one request, over the transport of the providers
 )

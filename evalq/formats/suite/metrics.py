@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalq.formats.suite.outcomes import EvalOutcome
-from evalq.stats.intervals import wilson
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased, suite_mean
+from evalq.stats.score_interval import wilson
 
 PASS_RATE = "pass_rate"  # noqa: S105 - a metric, not a password
 DEFAULT_K = 3

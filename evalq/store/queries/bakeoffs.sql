@@ -4,10 +4,10 @@
 -- Record a bake-off.
 INSERT INTO bakeoffs (uid, task_name, eval_set_name, scorer_mode, grader_model, run_type, task_sha,
                       eval_set_sha, grader_shas, seed, samples, cap_usd, git_sha, prices_as_of, ambiguous_repeats,
-                      schema_version, rescored_from, notes)
+                      schema_version, rescored_from, notes, name)
 VALUES (%(uid)s, %(task_name)s, %(eval_set_name)s, %(scorer_mode)s, %(grader_model)s, %(run_type)s, %(task_sha)s,
         %(eval_set_sha)s, %(grader_shas)s, %(seed)s, %(samples)s, %(cap_usd)s, %(git_sha)s,
-        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s, %(rescored_from)s, %(notes)s)
+        %(prices_as_of)s, %(ambiguous_repeats)s, %(schema_version)s, %(rescored_from)s, %(notes)s, %(name)s)
 RETURNING id;
 
 -- add_run --
@@ -45,7 +45,7 @@ SELECT id FROM bakeoffs WHERE run_type <> ALL(%(aside)s) ORDER BY id DESC LIMIT 
 SELECT b.id, b.task_name, b.eval_set_name, b.state, b.spent_usd, b.cap_usd, b.created_at,
        (SELECT coalesce(sum(n_jobs), 0) FROM runs r WHERE r.bakeoff_id = b.id) AS n_jobs,
        (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) AS n_done,
-       b.result::text AS result,
+       b.result::text AS result, b.run_type, b.name, b.notes,
        ARRAY(SELECT r.id FROM runs r WHERE r.bakeoff_id = b.id ORDER BY r.id) AS run_ids,
        ARRAY(SELECT r.judge FROM runs r WHERE r.bakeoff_id = b.id ORDER BY r.id) AS judges
 FROM bakeoffs b ORDER BY b.id DESC LIMIT %(limit)s;

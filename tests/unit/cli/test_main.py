@@ -59,7 +59,8 @@ def test_results_go_to_stdout_and_all_else_to_stderr(evalq: Evalq) -> None:
     assert {"name", "provider", "model", "price", "key_present"} <= set(json.loads(listed.out)[0])
     assert listed.err == ""
     checked = evalq(*AUDIT)
-    assert checked.out == ""
+    assert "opus-4.7 needs ANTHROPIC_API_KEY, which is not set; evalq keys set anthropic" in checked.out
+    assert "the prompt of case " in checked.out
     assert "knowledge_audit · dev-93 · 6 judges: 558 calls plus grading" in checked.err
 
 

@@ -10,7 +10,7 @@ from scipy.special import betainc, betaln
 from scipy.stats import binom
 
 from evalq.stats.drift import bernoulli_cs, sign_evalue
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 
 quick = settings(deadline=None, max_examples=30)
 COUNTS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 from statsmodels.stats.proportion import proportion_confint
 
-from evalq.stats.intervals import Interval, beta_interval, bootstrap_ci, clopper_pearson, wilson
+from evalq.stats.intervals import beta_interval, bootstrap_ci, clopper_pearson
+from evalq.stats.score_interval import Interval, wilson
 
 CLOSED_FORMS = [wilson, clopper_pearson, beta_interval]
 ANY_COUNT = st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

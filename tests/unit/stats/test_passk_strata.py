@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalq.stats.intervals import wilson
 from evalq.stats.passk import StratumRate, macro_rate, pass_rate, per_stratum
+from evalq.stats.score_interval import wilson
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([True, False, None])), max_size=50)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalq.results import BakeOffResult, Calls, Comparison, Frontier, Offer, RunResult
-from evalq.stats.intervals import wilson
+from evalq.stats.score_interval import wilson
 from evalq.summary.frontier import frontier, mean_interval, p_of_interval
 
 SAME = (0.0, -0.1, 0.1, False)

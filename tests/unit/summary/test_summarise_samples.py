@@ -2,8 +2,8 @@
 
 import pytest
 
-from evalq.stats.intervals import wilson
 from evalq.stats.passk import suite_pass_at_k
+from evalq.stats.score_interval import wilson
 from evalq.summary.summarise import pass_ks
 
 
