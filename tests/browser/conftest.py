@@ -23,9 +23,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, shared by all tests; only CI must have it."""
+    """Debian's Chromium; only CI must have it.
+
+    For one module only: while it lives Playwright's event loop runs in this thread, and no other test could run its own.
+    """
     program = shutil.which("chromium")
     if program is None:
         assert os.environ.get("CI") != "true", "there is no chromium on the PATH"
