@@ -83,6 +83,19 @@ class BatchChannel(LeanChannel):
     QoS = BatchQoS
     _captured: list[str] | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._without_acks: set[str] = set()
+        """Queues whose messages nobody acknowledges: kombu fetches those itself, and writes no receipts."""
+
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        """Consume from a queue."""
+        if no_ack:
+            self._without_acks.add(queue)
+        else:
+            self._without_acks.discard(queue)
+        return super().basic_consume(queue, no_ack, *args, **kwargs)  # type: ignore[no-untyped-call]
+
     @contextmanager
     def capturing(self) -> Iterator[list[str]]:
         """Collect the texts of messages that are published meanwhile, instead of sending them."""
@@ -126,14 +139,15 @@ class BatchChannel(LeanChannel):
 
     def _room(self) -> int:
         """How many messages to fetch: none while kombu waits for one, which will be answered."""
-        if self._in_poll or not self.active_queues:
+        if self._in_poll or self._without_acks.issuperset(self.active_queues):
             return 0
         in_all = self.qos.prefetch_count
         free = int(self.qos.can_consume_max_estimate()) if in_all else _MOST_TAGS
         return min(free, max(1, (in_all or _MOST_TAGS) // _SHARES))
 
     def _run_fetch(self, tags: list[str], room: int) -> list["_Fetched"]:
-        queues = self._queue_cycle.consume(len(self.active_queues)) if room else []
+        cycle = self._queue_cycle.consume(len(self.active_queues)) if room else []
+        queues = [queue for queue in cycle if queue not in self._without_acks]
         keys = [self.unacked_index_key, self.unacked_key, *queues]
         with self.conn_or_acquire() as client:
             try:

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 import redis
 from celery import Celery
+from kombu import Consumer, Producer, Queue
 from patience import PATIENCE_S
 
 from evalq.engines.broker import Broker
@@ -116,6 +117,18 @@ def test_a_worker_takes_no_more_than_it_has_room_for(start, send, valkey) -> Non
     assert valkey.hlen("unacked") == 2 * SLOTS
     valkey.delete("door")
     wait_until(lambda: valkey.llen("ended") == 20, "the others follow")
+
+
+def test_a_message_that_nobody_acknowledges_leaves_no_receipt(valkey, app: Celery) -> None:
+    with app.connection() as connection, connection.channel() as channel:
+        queue = Queue("replies", channel=channel)
+        queue.declare()
+        Producer(channel).publish({"ok": "pong"}, routing_key="replies", exchange="")
+        came: list[object] = []
+        with Consumer(channel, [queue], callbacks=[lambda body, _: came.append(body)], no_ack=True):
+            connection.drain_events(timeout=PATIENCE_S)
+    assert came == [{"ok": "pong"}]
+    assert not valkey.hlen("unacked")
 
 
 def test_messages_of_a_killed_worker_can_be_restored(start, send, valkey, app: Celery) -> None:
