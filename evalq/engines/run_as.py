@@ -9,6 +9,7 @@ The wheel's own server class makes every parent folder of the data and of the bi
 """
 
 import contextlib
+import fcntl
 import os
 import pwd
 import shutil
@@ -42,7 +43,7 @@ def choose_account(pgdata: Path) -> Account | None:
         owner = pgdata.stat()
         if owner.st_uid != 0:
             return Account(owner.st_uid, owner.st_gid)
-    entry = _find_account() or _create_account()
+    entry = _find_account() or _create_account_once()
     return Account(entry.pw_uid, entry.pw_gid)
 
 
@@ -53,6 +54,18 @@ def _find_account() -> pwd.struct_passwd | None:
         return None
 
 
+def _create_account_once() -> pwd.struct_passwd:
+    """Create the account unless another command does.
+
+    Commands that start together on a new machine take turns: of two useradd at once the later one can
+    overwrite the entry of the first, and leave that command with a number no account has.
+    """
+    _SYSTEM_COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with (_SYSTEM_COPIES / "account.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _find_account() or _create_account()
+
+
 def _create_account() -> pwd.struct_passwd:
     useradd = shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin")
     if useradd is None:
@@ -61,7 +74,7 @@ def _create_account() -> pwd.struct_passwd:
         )
     options = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]
     done = subprocess.run([useradd, *options, _NAME], capture_output=True, text=True, check=False)
-    entry = _find_account()  # also there if another command created it first
+    entry = _find_account()
     if entry is None:
         reason = done.stderr.strip()
         raise Unreachable(
@@ -137,6 +150,8 @@ def _copy_once(binaries: Path) -> Path:
         try:
             _copy_layout(package, install, target)
         except OSError as exc:
+            if target.exists():  # another command was faster
+                return target / package.name / install.name / binaries.name
             raise Unreachable(
                 f"Postgres refuses to run as root, and cannot be copied to {target}: {exc}; {_REMEDY}"
             ) from exc

@@ -77,12 +77,15 @@ def test_no_prompt_or_answer_is_in_the_logs(demo: Demo) -> None:
     assert not any(word in log for log in logs for word in private)
 
 
-def test_without_a_project_the_data_lies_in_the_users_own_folder(
+def test_without_a_project_the_data_lies_in_the_folder_itself_and_stays_there(
     new_project: Callable[..., Any], tmp_path: Path
 ) -> None:
     elsewhere = replace(new_project(), folder=tmp_path)
     done = elsewhere.run("runs")
     assert (done.returncode, done.stdout) == (0, "")
     assert "evalq demo" in done.stderr
-    assert (tmp_path / "home/.local/share/evalq/postgres").is_dir()
+    assert (tmp_path / ".evalq/postgres").is_dir()
+    assert elsewhere.run("init", "mine").returncode == 0
+    assert ".evalq" in elsewhere.run("doctor").stdout
+    assert not (tmp_path / "home/.local/share/evalq/postgres").exists()
     assert elsewhere.is_quiet()

@@ -74,8 +74,8 @@ def test_every_shipped_file_is_in_the_wheel(wheel: Path) -> None:
         "workers/jobs.py",
     }
     wanted |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "evalq/store/queries").glob("*.sql")}
-    pages = (path for name in ("templates", "static") for path in (ROOT / "evalq/web" / name).iterdir())
-    wanted |= {path.relative_to(ROOT).as_posix() for path in pages}
+    pages = [path for name in ("templates", "static") for path in (ROOT / "evalq/web" / name).rglob("*")]
+    wanted |= {path.relative_to(ROOT).as_posix() for path in pages if path.is_file()}
     with zipfile.ZipFile(wheel) as archive:
         assert wanted - set(archive.namelist()) == set()
 

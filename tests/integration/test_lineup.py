@@ -71,10 +71,10 @@ def test_every_name_that_means_no_run_is_reported(db: Database, bake: Bake) -> N
     said = problems_of(lambda: find_runs(db, ["99", "x", "last:c", "7:a", "9" * 30]))
     assert [line.split(";")[0] for line in said] == [
         "there is no run '99'",
-        "there is no run 'x'",
+        "'x' is not a bake-off",
         "judge 'c' is not in bake-off 1",
         "there is no bake-off 7",
-        f"there is no run '{'9' * 30}'",
+        f"there is no bake-off {'9' * 18}…",
     ]
 
 
@@ -121,10 +121,10 @@ def test_runs_that_cannot_agree_are_refused_with_the_reason(
         return problems_of(lambda: agreement_of(db, find_runs(db, [str(run) for run in ids]), task))
 
     (sets,) = refused(a, other)
-    assert f"run {other} (c) is on dev-3 (" in sets
-    assert f"run {a} (a) on dev-4 (" in sets
-    assert refused(a, b, task="rivers")[0].startswith(f"run {a} (a) is of task 'capitals', not 'rivers'")
-    assert refused(a, open_run)[0].startswith(f"run {open_run} (d) has not concluded")
+    assert f"run {other} (2/c) is on dev-3 (" in sets
+    assert f"run {a} (1/a) on dev-4 (" in sets
+    assert refused(a, b, task="rivers")[0].startswith(f"run {a} (1/a) is of task 'capitals', not 'rivers'")
+    assert refused(a, open_run)[0].startswith(f"run {open_run} (3/d) has not concluded")
     assert refused(a, a)[0].startswith(f"run {a} is named 2 times")
     assert refused(a)[0].startswith("agreement takes two runs")
     assert kept(sql) == before

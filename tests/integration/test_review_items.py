@@ -99,15 +99,15 @@ def test_one_wrong_line_and_nothing_is_imported(db: Database, sql: Sql, tmp_path
 
 def test_a_sitting_rates_skips_comments_and_takes_back(db: Database, sql: Sql) -> None:
     bakeoff_id = ended(db, task_of(human(rating_scale=LIKERT)), 3)
-    typed = iter(["7", "?", "c", "well said", "5", "u", "4", "s", "2", "q"])
+    typed = iter(["7", "?", "c", "well said", "5", "u", "4", "s", "", "2", "q"])
     said: list[str] = []
     sitting = ReviewSession(db, ReviewScope("ann", bakeoff_id), lambda question: next(typed), said.append)
     assert sitting.run() == 2
     assert list(typed) == ["q"]
     assert sql("SELECT rating, comment, state FROM human_reviews ORDER BY rated_at NULLS LAST") == [
         (4, "", "rated"),
-        (2, "", "rated"),
         (None, "", "withdrawn"),
+        (2, "", "rated"),
     ]
     assert [text for text in said if "is not on the scale" in text]
     assert said[-1] == "nothing is left for ann"

@@ -63,10 +63,12 @@ def test_tables_of_an_older_evalq_in_public_stay_there(empty_db: Database) -> No
     assert apply_schema(empty_db) == []
     require_schema(empty_db)
     plainly(empty_db, "DELETE FROM schema_versions WHERE version = %s", known_version())
-    plainly(empty_db, "DROP TABLE suite_run_bakeoffs, suite_runs")
-    plainly(empty_db, "DROP INDEX idx_runs_judge_sha, idx_bakeoffs_task_sha")
+    plainly(empty_db, "ALTER TABLE bakeoffs DROP COLUMN name")
     assert [file.version for file in apply_schema(empty_db)] == [known_version()]
-    assert plainly(empty_db, PLACES, "suite_runs") == [("public",)]
+    added = (
+        "SELECT table_schema FROM information_schema.columns WHERE table_name = %s AND column_name = 'name'"
+    )
+    assert plainly(empty_db, added, "bakeoffs") == [("public",)]
 
 
 def test_an_empty_schema_evalq_does_not_split_an_older_database(empty_db: Database) -> None:
