@@ -24,7 +24,6 @@ from evalq.results import BakeOffResult, PortfolioResult, plain
 from evalq.store import bakeoffs
 from evalq.store.database import Database
 from evalq.store.definitions import stored_judges
-from evalq.summary.frontier import frontier
 
 _SMALLEST_SHARE = Decimal("0.000001")
 
@@ -122,6 +121,8 @@ def next_commands(results: Sequence[BakeOffResult], entries: Sequence[PortfolioT
 def _result(
     db: Database, ids: Sequence[int], entries: Sequence[PortfolioTask], cap_usd: Decimal | None
 ) -> PortfolioResult:
+    from evalq.summary.frontier import frontier  # it loads numpy, which a bake-off on one task does not need
+
     results = tuple(result_of(db, each) for each in ids)
     unpriced = {judge for each in ids for judge in unpriced_judges(db, each)}
     rest = entries[len(ids) :]

@@ -7,17 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from evalq.definitions.definition import is_name
-from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.judge import JudgeConfig, judge_reader
 from evalq.definitions.judge_specs import FORMS, is_spec, read_spec
 from evalq.definitions.yaml_text import load_yaml
 from evalq.errors import InputError, Problem
 
 Catalogue = Mapping[str, JudgeConfig]
 
-_JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 _PROVIDERS = {
     r"claude-\w": "anthropic",
     r"(chat)?gpt-\w|o[1-9]\b": "openai",
@@ -106,7 +103,7 @@ def aliases_of(name: str) -> list[str]:
 def _judge_for_model(model: str) -> JudgeConfig | None:
     for sign, provider in _PROVIDERS.items():
         if re.match(sign, model) and is_name(model):
-            return _JUDGE.validate_python({"name": model, "provider": provider, "model": model})
+            return judge_reader().validate_python({"name": model, "provider": provider, "model": model})
     return None
 
 
@@ -130,7 +127,7 @@ def _shipped_file() -> Any:
 @cache
 def _shipped_judges() -> dict[str, JudgeConfig]:
     judges = _shipped_file()["judges"]
-    return {name: _JUDGE.validate_python({"name": name, **fields}) for name, fields in judges.items()}
+    return {name: judge_reader().validate_python({"name": name, **fields}) for name, fields in judges.items()}
 
 
 @cache

@@ -1,9 +1,10 @@
 """A judge: a model or any other system on trial, and how to reach it."""
 
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter
 
 from evalq.definitions.definition import NAME_PATTERN, Definition, is_unset
 from evalq.definitions.money import read_usd
@@ -260,6 +261,12 @@ JudgeConfig = Annotated[
     | SimulatedJudge,
     Field(discriminator="provider"),
 ]
+
+
+@cache
+def judge_reader() -> TypeAdapter[JudgeConfig]:
+    """Reads a judge of any provider; built when the first one is read, since that takes a while."""
+    return TypeAdapter(JudgeConfig)
 
 
 def with_deadline(judge: JudgeConfig, deadline_s: float | None) -> JudgeConfig:

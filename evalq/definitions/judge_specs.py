@@ -4,15 +4,14 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evalq.definitions.definition import is_name
-from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.judge import JudgeConfig, judge_reader
 from evalq.errors import InputError, Problem
 
 FORMS = "command:./answer.sh, python:module:function or http://host:port/path"
 
-_JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 _FORM = re.compile(r"(?:(?P<name>[A-Za-z0-9][\w.-]{0,99})=)?(?P<form>command:|python:|https?://)", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
 _LONGEST_NAME = 60
@@ -55,7 +54,7 @@ def read_spec(text: str) -> JudgeConfig:
     try:
         fields = _read_fields(form, rest)
         name = found["name"] or _make_name(form, rest)
-        return _JUDGE.validate_python({"name": name, "price": _NO_PRICE, **fields})
+        return judge_reader().validate_python({"name": name, "price": _NO_PRICE, **fields})
     except (ValueError, ValidationError) as exc:
         reason = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
         raise InputError(Problem(f"judge {text!r}: {reason}", f"write {FORMS}")) from None

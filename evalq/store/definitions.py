@@ -4,16 +4,12 @@ import hashlib
 import json
 from functools import lru_cache
 
-from pydantic import TypeAdapter
-
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.judge import JudgeConfig
+from evalq.definitions.judge import JudgeConfig, judge_reader
 from evalq.definitions.task import TaskConfig
 from evalq.errors import Refused
 from evalq.records import BakeOffRow
 from evalq.store.database import Connection, Database
-
-_JUDGE: TypeAdapter[JudgeConfig] = TypeAdapter(JudgeConfig)
 
 
 def case_json(case: EvalCase) -> str:
@@ -91,7 +87,7 @@ class Snapshots:
         return TaskConfig.model_validate_json(self._body("task", sha))
 
     def _judge(self, sha: str) -> JudgeConfig:
-        return _JUDGE.validate_json(self._body("judge", sha))
+        return judge_reader().validate_json(self._body("judge", sha))
 
     def _body(self, kind: str, sha: str) -> str:
         row = self._db.row("definition", sha256=sha)

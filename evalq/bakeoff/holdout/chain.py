@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalq.results import BakeOffResult
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 GENESIS = "0" * 64
 """The hash before the first line."""
@@ -268,12 +270,16 @@ class LogEntry:
         }
 
 
-_ENTRY: TypeAdapter[LogEntry] = TypeAdapter(LogEntry)
+@cache
+def _entry_reader() -> "TypeAdapter[LogEntry]":
+    from pydantic import TypeAdapter  # building it takes a while, and most bake-offs log nothing
+
+    return TypeAdapter(LogEntry)
 
 
 def entry_of(fields: Mapping[str, Any]) -> LogEntry:
     """Parse the entry of a line; ignores unknown fields, raises ValueError if it is not an entry."""
-    return _ENTRY.validate_python(dict(fields))
+    return _entry_reader().validate_python(dict(fields))
 
 
 def result_entry(intent: LogEntry, result: BakeOffResult, *, at: str) -> LogEntry:
