@@ -82,6 +82,7 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.patterns
 	$(PY) -m benchmarks.scrubbing
 	$(PY) -m benchmarks.kills
+	$(PY) -m benchmarks.caps
 
 # Where a job's CPU goes inside a worker, sampled by py-spy.
 profile: $(STAMP)
