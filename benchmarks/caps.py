@@ -1,4 +1,4 @@
-"""A cap under 1,000 slots: what the provider billed, by its own ledger, against what evalq was allowed to spend.
+"""A cap under 1,000 slots: what the provider billed, by its own ledger, against what evalq may spend.
 
 Every answer is as long as it may be, so a call costs what was reserved for it. A tenth of the calls fail in
 ways that are billed or may be. `python -m benchmarks.caps [--slots 1000] [--share 1]`
