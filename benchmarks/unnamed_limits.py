@@ -117,7 +117,7 @@ def _bake_off(folder: Path, server: LimitedServer, cases: int) -> dict[str, Any]
         "base_url": f"http://127.0.0.1:{server.server_port}/v1",
         "price": {"input": 0, "output": 0},
     }
-    settings = {"judges": {"unnamed": judge}, "fleet": {"processes": 2, "slots": 64}}
+    settings = {"judges": {"unnamed": judge}}
     (folder / "evalq.yaml").write_text(json.dumps(settings))
     argv = ["bake-off", "--task", "echo", "--eval-set", "dev", "--judges", "unnamed", "--display", "none"]
     done = subprocess.run(

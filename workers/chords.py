@@ -16,7 +16,7 @@ from evalq.store.coalescer import Coalescer
 
 log = logging.getLogger(__name__)
 
-_TICK_S = 0.06
+_TICK_S = 0.12
 _SCRIPT = (Path(__file__).parent / "count_parts.lua").read_text("utf-8")
 
 
@@ -27,12 +27,15 @@ class ChordParts:
         self._app = app
         self._coalescer = Coalescer(self._count_all, tick_s=_TICK_S)
 
-    async def count(self, request: Any) -> None:
-        """Count one job. A part that is lost with the broker is no harm: reap concludes complete runs too."""
+    async def count(self, request: Any, *, is_last: bool) -> None:
+        """Count one job, at once if it `is_last` of those in hand.
+
+        A part that is lost with the broker is no harm: reap concludes complete runs too.
+        """
         if not request.chord:
             return
         try:
-            is_whole = await self._coalescer.ask(request)
+            is_whole = await self._coalescer.ask(request, is_last=is_last)
             if is_whole:
                 await asyncio.to_thread(self._complete, request)
         except Unreachable as exc:

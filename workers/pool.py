@@ -43,6 +43,7 @@ class Pool(BasePool):  # type: ignore[misc]
         self._arrived: deque[_Job] = deque()
         self._ended: deque[Finish] = deque()
         self._n_open = 0
+        self._n_at_work = 0
         self._hub: Any = None
         self._is_waking = False
         self._is_telling = False
@@ -116,8 +117,8 @@ class Pool(BasePool):  # type: ignore[misc]
         try:
             args, kwargs, embedded = self._read(body, content_type, encoding)
             request = Context({**headers, **embedded})
-            await job.within_limits(self.app.tasks[name].run(*args, **kwargs))
-            await self._chords.count(request)
+            await self._work(job, self.app.tasks[name].run(*args, **kwargs))
+            await self._chords.count(request, is_last=not self._n_at_work)
         except _OutOfTime as late:
             self._end(late.report)
         except asyncio.CancelledError:
@@ -127,6 +128,14 @@ class Pool(BasePool):  # type: ignore[misc]
             self._end(lambda: job.callback((1, failure, time.monotonic() - started)))
         else:
             self._end(lambda: job.callback((0, None, time.monotonic() - started)))
+
+    async def _work(self, job: "_Job", work: Coroutine[Any, Any, None]) -> None:
+        """Await the job's work, counted among those that do not wait for their chord yet."""
+        self._n_at_work += 1
+        try:
+            await job.within_limits(work)
+        finally:
+            self._n_at_work -= 1
 
     def _read(self, body: Any, content_type: str, encoding: str) -> Any:
         return loads(body, content_type, encoding, accept=self._accepts)  # type: ignore[no-untyped-call]

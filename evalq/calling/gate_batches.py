@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from evalq.store.coalescer import Coalescer
 
-TICK_S = 0.005
+TICK_S = 0.008
 """How long requests gather; permits and settlements of a tick leave in the same round trip."""
 
 _BURST_MS = 1000

@@ -27,7 +27,7 @@ __all__ = ["MAX_WAIT_S", "GateState", "Gatekeeper", "Permit", "Scripts", "estima
 
 log = logging.getLogger(__name__)
 
-FIRST_ROOM = 64
+FIRST_ROOM = 32
 """Calls in flight at a gate whose limit is learned, to begin with."""
 
 _UNREACHABLE_S = 10.0

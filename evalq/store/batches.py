@@ -10,8 +10,8 @@ from evalq.store.jobs import Job
 from evalq.store.lasting_connection import PATIENCE_S, LastingConnection
 
 CLAIM_TICK_S = 0.03
-RESERVE_TICK_S = 0.006
-SETTLE_TICK_S = 0.006
+RESERVE_TICK_S = 0.008
+SETTLE_TICK_S = 0.008
 """Short: answers that wait to be settled are lost when the process is killed, and paid for again."""
 FINISH_TICK_S = 0.03
 RELEASE_TICK_S = 0.03

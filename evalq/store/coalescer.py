@@ -8,6 +8,10 @@ from typing import Generic, TypeVar
 
 from evalq.errors import Unreachable
 
+_FIRST_TICK_S = 0.002
+_IDLE_S = 0.5
+"""After so long without an asker the first ones are answered almost at once: few others will join them."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -46,14 +50,24 @@ class Coalescer(Generic[Item, Result]):
         self._max_size = max_size
         self._waiting: list[_Asked[Item, Result]] = []
         self._sender: asyncio.Task[None] | None = None
+        self._alarm: asyncio.Future[None] | None = None
+        self._has_last = False
+        self._answered_at_s = float("-inf")
 
-    async def ask(self, item: Item) -> Result:
-        """The answer to one item, after a round trip shared with others."""
+    async def ask(self, item: Item, *, is_last: bool = False) -> Result:
+        """The answer to one item, after a round trip shared with others.
+
+        Whoever knows that it `is_last`, that nobody else will ask soon, ends the wait for others.
+        """
         loop = asyncio.get_running_loop()
         asked: _Asked[Item, Result] = _Asked(item, loop.time(), loop.create_future())
         self._waiting.append(asked)
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_all())
+        if is_last:
+            self._has_last = True
+            if self._alarm is not None:
+                _ring(self._alarm)
         return await asked.answer
 
     async def drain(self) -> None:
@@ -62,14 +76,29 @@ class Coalescer(Generic[Item, Result]):
             await asyncio.wait([self._sender])
 
     async def _send_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        is_first = loop.time() - self._answered_at_s > _IDLE_S
         try:
             while self._waiting:
+                tick_s = min(self._tick_s, _FIRST_TICK_S) if is_first else self._tick_s
                 # What was asked while the last batch was out has waited already.
-                waited_s = asyncio.get_running_loop().time() - self._waiting[0].at_s
-                await asyncio.sleep(max(self._tick_s - waited_s, 0))
+                waited_s = loop.time() - self._waiting[0].at_s
+                await self._wait(0 if self._has_last else max(tick_s - waited_s, 0))
+                is_first = self._has_last = False
                 await self._answer(self._next_batch())
         finally:
             self._sender = None
+            self._answered_at_s = loop.time()
+
+    async def _wait(self, delay_s: float) -> None:
+        """Wait for others to ask, until the last one has."""
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.create_future()
+        timer = loop.call_later(delay_s, _ring, self._alarm)
+        try:
+            await self._alarm
+        finally:
+            timer.cancel()
 
     def _next_batch(self) -> list[_Asked[Item, Result]]:
         """Take the items that go out next, without those whose askers were cancelled since."""
@@ -110,6 +139,11 @@ class Coalescer(Generic[Item, Result]):
         if len(results) != len(items):
             raise RuntimeError(f"{len(items)} items were flushed and {len(results)} results came back")
         return results
+
+
+def _ring(alarm: "asyncio.Future[None]") -> None:
+    if not alarm.done():
+        alarm.set_result(None)
 
 
 def _tell(batch: Sequence[_Asked[Item, Result]], results: Sequence[Result | BaseException]) -> None:

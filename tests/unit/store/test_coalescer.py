@@ -190,3 +190,19 @@ def test_draining_waits_for_what_was_asked() -> None:
 
 def test_draining_an_idle_coalescer_returns() -> None:
     asyncio.run(Coalescer(Doubling(), tick_s=0).drain())
+
+
+def test_the_last_asker_ends_the_wait_for_others() -> None:
+    side = Doubling()
+
+    async def ask() -> None:
+        coalescer = Coalescer(side, tick_s=3600)
+        assert await coalescer.ask(1) == 2  # after a pause the first one does not wait long
+        waiting = asyncio.create_task(coalescer.ask(2))
+        await asyncio.sleep(0.01)
+        assert await coalescer.ask(3, is_last=True) == 6
+        assert await waiting == 4
+        assert await coalescer.ask(5, is_last=True) == 10
+
+    asyncio.run(ask())
+    assert side.batches == [[1], [2, 3], [5]]
