@@ -50,6 +50,7 @@ local function count_other_calls(call)
 end
 
 local function correct(call, name, configured, surplus)
+  if surplus < 0 and field('next.' .. name) <= now then return end  -- nobody waits: nothing to give back
   local limit = limit_of(name, configured)
   if limit > 0 and surplus ~= 0 and was_granted(call) then add('next.' .. name, surplus * 60000 / limit) end
 end
