@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 SCHEMA = "evalq.bakeoff/1"
 PORTFOLIO_SCHEMA = "evalq.portfolio/1"
@@ -229,11 +233,17 @@ class BakeOffResult:
         return {"schema": SCHEMA, **plain(asdict(self)), "partial": self.is_partial}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+    def from_dict(cls, document: Mapping[str, Any]) -> "BakeOffResult":
         """Read a document that `to_dict` wrote; ValueError if another version wrote it differently."""
-        from pydantic import TypeAdapter  # not needed to render a result
+        return _result_reader().validate_python(document)
 
-        return TypeAdapter(cls).validate_python(document)
+
+@cache
+def _result_reader() -> "TypeAdapter[BakeOffResult]":
+    """Built once: building it takes longer than reading a result, which it is not needed to render."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(BakeOffResult)
 
 
 def plain(value: Any) -> Any:
