@@ -71,6 +71,11 @@ const KEYS = {
   k: () => move(-1),
   n: () => document.querySelector("[data-next]")?.click(),
   p: () => document.querySelector("[data-previous]")?.click(),
+  x: () => document.querySelectorAll("[data-row]")[place]?.querySelector("[data-select]")?.click(),
+  c: () => document.querySelector("[data-compare]")?.click(),
+  r: () => document.querySelector("[data-review]")?.click(),
+  y: () => document.querySelector(".card [data-copy]")?.click(),
+  "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => document.querySelector(".keys")?.scrollIntoView(),
 };
 
@@ -79,7 +84,7 @@ function startKeys() {
   if (!line || document.body.hasAttribute("data-own-keys")) return;
   line.hidden = false;
   addEventListener("keydown", (event) => {
-    const busy = event.target.closest?.("input, select, textarea, [contenteditable]");
+    const busy = event.target.closest?.("input:not([type=checkbox]), select, textarea, [contenteditable]");
     if (busy || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
     event.preventDefault();
     KEYS[event.key]();
