@@ -40,7 +40,7 @@ INPUT = (
 _SCENE = """
 CREATE TEMP TABLE scene AS
 SELECT j.id AS job_id, j.run_id, j.bakeoff_id, j.case_id, j.sample, r.judge, s.skill,
-       mod(abs(hashtext(j.case_id)), 1000) / 1000.0 * 0.7 + mod(abs(hashtext(j.case_id || r.judge)), 1000) / 1000.0 * 0.3
+       mod(abs(hashtext(j.case_id)), 1000) / 1000.0 * 0.7 + mod(abs(hashtext(j.case_id || r.judge || %(salt)s)), 1000) / 1000.0 * 0.3
            < s.skill AS passed,
        mod(abs(hashtext(r.judge || j.case_id || 'e')), 400) = 0 AS broke,
        400 + mod(abs(hashtext(j.case_id || r.judge || 'l')), 1800) AS latency_ms
@@ -105,8 +105,11 @@ def main() -> None:
         db.close()
 
 
-def make_big_run(db: Database, *, n_cases: int = N_CASES) -> int:
-    """Record a bake-off, end its jobs as workers would have, and conclude it; return its number."""
+def make_big_run(db: Database, *, n_cases: int = N_CASES, salt: str = "") -> int:
+    """Record a bake-off, end its jobs as workers would have, and conclude it; return its number.
+
+    The answers are the same every time; another `salt` makes the judges err on some other cases.
+    """
     task = TaskConfig(
         name="knowledge_audit",
         system_prompt="",
@@ -117,7 +120,7 @@ def make_big_run(db: Database, *, n_cases: int = N_CASES) -> int:
     evalset = EvalSet(name=f"dev-{n_cases}", cases=[_make_case(number) for number in range(n_cases)])
     plan = make_plan(task, evalset, [_make_judge(name) for name in SKILLS])
     bakeoff_id = db.in_transaction(lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(500))))
-    _end_jobs(db, bakeoff_id)
+    _end_jobs(db, bakeoff_id, salt)
     for run in bakeoffs.runs(db, bakeoff_id):
         conclude(db, run.id)
     return bakeoff_id
@@ -139,8 +142,8 @@ def _make_judge(name: str) -> SimulatedJudge:
     )
 
 
-def _end_jobs(db: Database, bakeoff_id: int) -> None:
-    given = {"bakeoff_id": bakeoff_id, "judges": list(SKILLS), "skills": list(SKILLS.values())}
+def _end_jobs(db: Database, bakeoff_id: int, salt: str) -> None:
+    given = {"bakeoff_id": bakeoff_id, "judges": list(SKILLS), "skills": list(SKILLS.values()), "salt": salt}
     with psycopg.connect(db.url, **connection_options(db.url)) as connection:
         for statement in (_SCENE, _COMPLETIONS, _CALLS, _GRADES, _OUTCOMES, _ENDS, _SPENT, _TIDY):
             connection.execute(statement, given)
