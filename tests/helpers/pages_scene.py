@@ -104,9 +104,10 @@ def make_hostile(db: Database) -> int:
     task = task_of({"type": "exact_match"})
     plan = make_plan(task, EvalSet(name="hostile", cases=cases), [judge("sim-a"), judge("sim-b")])
     bakeoff_id = db.in_transaction(lambda tx: bakeoffs.add(tx, plan, bakeoffs.Terms(Decimal(5))))
-    for number, job_id in enumerate(job_ids(db, bakeoff_id)):
-        text = list(texts.values())[number % len(texts)]
-        end(db, task, job_id, _grade(number % 3 == 0, text[:2000]), says=text)
+    by_case = {text[:200]: text for text in texts.values()}
+    for number, row in enumerate(db.rows("labelled_answers", bakeoff_id=bakeoff_id)):
+        text = by_case[row["case_id"]]
+        end(db, task, row["job_id"], _grade(number % 3 == 0, text[:2000]), says=text)
     _rename_judge(db, "sim-a", CONTENDER, (bakeoff_id,))
     _rename_judge(db, "sim-b", HOSTILE_JUDGE, (bakeoff_id,))
     conclude_all(db, bakeoff_id)
