@@ -5,10 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from typing import Any, Literal
 
 SCHEMA = "evalq.bakeoff/1"
 PORTFOLIO_SCHEMA = "evalq.portfolio/1"
@@ -235,12 +232,13 @@ class BakeOffResult:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "BakeOffResult":
         """Read a document that `to_dict` wrote; ValueError if another version wrote it differently."""
-        return _result_reader().validate_python(document)
+        result: BakeOffResult = _result_reader().validate_python(document)
+        return result
 
 
 @cache
-def _result_reader() -> "TypeAdapter[BakeOffResult]":
-    """Built once: building it takes longer than reading a result, which it is not needed to render."""
+def _result_reader() -> Any:
+    """Built once, which takes longer than reading a result; imported late, since rendering does not need it."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(BakeOffResult)

@@ -29,7 +29,7 @@ class CaseRow:
     has_error: bool
 
     def is_shown(self, show: CaseShow) -> bool:
-        """Whether a filter lets it through; what flipped is known of concluded bake-offs only, by `flipped`."""
+        """Whether a filter lets it through; what flipped is known of concluded bake-offs only."""
         shown = {
             "all": True,
             "disagree": self.disagrees,

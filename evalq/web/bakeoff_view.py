@@ -76,7 +76,7 @@ class BakeOffView:
 
     @cached_property
     def flipped(self) -> Sequence[int]:
-        """The ordinals of cases that a judge passed in the bake-off before and failed in this, or vice versa."""
+        """The ordinals of cases that a judge passed in one and failed in the other of the two."""
         previous = self.previous
         if previous is None:
             return ()

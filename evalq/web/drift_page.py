@@ -56,18 +56,18 @@ def show_timeline(request: Request) -> Response:
         runs=list(reversed(runs)),
         chart=Markup(drift_chart(list_points(runs), baseline=baseline_of(runs))),  # noqa: S704 - our own SVG
         baseline=baseline_of(runs),
-        **_describe_newest(task, runs),
+        newest=describe_newest(task, runs),
     )
 
 
-def _describe_newest(task: str, runs: Sequence[SeriesRun]) -> dict[str, str]:
+def describe_newest(task: str, runs: Sequence[SeriesRun]) -> tuple[str, str]:
     """The newest check in a sentence, and the command to confirm it with when it looks bad."""
     if not runs:
-        return {"said": "", "confirm": ""}
+        return "", ""
     run = runs[-1]
     subject = CheckSubject(task, run.eval_set_name, run.judge, run.rule or "confirm", run.run_id)
     said = check_line(subject, run.verdict, run.numbers or {"detail": f"a {run.run_type}, no check"})
-    return {"said": said, "confirm": subject.confirm_command if run.verdict in _BAD else ""}
+    return said, subject.confirm_command if run.verdict in _BAD else ""
 
 
 def _read_weeks(text: str) -> int:

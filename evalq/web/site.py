@@ -138,7 +138,7 @@ def quote_part(text: object) -> str:
 
 
 def case_url(bakeoff_id: int, case_id: str, **query: str) -> str:
-    """The address of a case; a name that a browser takes for a folder, or of several lines, is in the query."""
+    """The address of a case; a name that looks like a folder, or has several lines, goes into the query."""
     given = {name: text for name, text in query.items() if text and text != "all"}
     if case_id.strip("./") == "" or case_id.startswith("/") or "\n" in case_id:
         return f"/runs/{bakeoff_id}/cases/?" + urlencode({"case": case_id, **given})

@@ -27,7 +27,8 @@ OpenPage = Callable[..., Page]
 def browser() -> Iterator[Browser]:
     """Debian's Chromium; only CI must have it.
 
-    For one module only: while it lives Playwright's event loop runs in this thread, and no other test could run its own.
+    For one module only: while it lives Playwright's event loop runs in this thread, and no other test could
+    run its own.
     """
     program = shutil.which("chromium")
     if program is None:

@@ -155,7 +155,10 @@ def watch_for_harm(page: Page) -> None:
 def require_harmless(page: Page) -> None:
     """The page has its own script only, and nothing that a text brought along."""
     assert "owned" not in page.title()
-    assert page.locator("script:not([src^='/static/']), img, iframe, object, base, meta[http-equiv]").count() == 0
+    assert (
+        page.locator("script:not([src^='/static/']), img, iframe, object, base, meta[http-equiv]").count()
+        == 0
+    )
     assert page.locator("[onerror], [onmouseover], [onload], a:not([href^='/'], [href^='#'])").count() == 0
     assert page.locator("main").is_visible()
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b\x07]", page.locator("body").inner_text())

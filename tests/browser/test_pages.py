@@ -1,4 +1,4 @@
-"""Every page in Chromium: both themes, wide and narrow, with and without the script, the focus and its order."""
+"""Every page in Chromium: both themes, wide and narrow, with and without the script, and its focus."""
 
 import shlex
 from collections.abc import Iterator
@@ -90,9 +90,7 @@ def test_a_page_is_usable_without_the_script(scene: PagesScene, open_page: OpenP
 
 
 @pytest.mark.parametrize("name", ["runs", "run", "case", "compare bake-offs", "drift", "review desk"])
-def test_the_focus_goes_down_the_page_and_is_seen(
-    scene: PagesScene, open_page: OpenPage, name: str
-) -> None:
+def test_the_focus_goes_down_the_page_and_is_seen(scene: PagesScene, open_page: OpenPage, name: str) -> None:
     page = open_page(viewport=WIDE)
     page.goto(scene.url(scene.pages[name]))
     walked = walk_by_tab(page, 14)

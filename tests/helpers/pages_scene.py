@@ -1,4 +1,4 @@
-"""A site with something on every page: bake-offs in all states, hostile names, drift checks, a review queue."""
+"""A site with something on every page: bake-offs, hostile names, drift checks, a review queue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,11 +146,10 @@ def _rename_judge(db: Database, old: str, new: str, bakeoff_ids: tuple[int, ...]
     with psycopg.connect(db.url) as connection:
         for bakeoff_id in bakeoff_ids:
             connection.execute(
-                "UPDATE evalq.runs SET judge = %s WHERE judge = %s AND bakeoff_id = %s", [new, old, bakeoff_id]
+                "UPDATE evalq.runs SET judge = %s WHERE judge = %s AND bakeoff_id = %s",
+                [new, old, bakeoff_id],
             )
             connection.execute(
                 "UPDATE evalq.bakeoffs SET result = replace(result::text, %s, %s)::json WHERE id = %s",
                 [quoted(old), quoted(new), bakeoff_id],
             )
-
-
