@@ -232,14 +232,12 @@ class BakeOffResult:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "BakeOffResult":
         """Read a document that `to_dict` wrote; ValueError if another version wrote it differently."""
-        result: BakeOffResult = _result_reader().validate_python(document)
-        return result
+        return _result_reader().validate_python(document)  # type: ignore[no-any-return]
 
 
 @cache
 def _result_reader() -> Any:
-    """Built once, which takes longer than reading a result; imported late, since rendering does not need it."""
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter  # late: rendering does not need it; once: making one takes long
 
     return TypeAdapter(BakeOffResult)
 
