@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -138,6 +139,22 @@ def test_the_raw_answer_of_a_broken_judge_is_one_click_away(scene: PagesScene, o
     page.get_by_role("link", name="Raw JSON").click()
     answers = json.loads(page.locator("pre").inner_text())["answers"]
     assert [one["completion_state"] for one in answers if one["judge"] == "gemini-2.5-flash"] == ["empty"]
+
+
+def test_the_report_is_downloaded_and_opens_by_itself(
+    scene: PagesScene, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page()
+    page.goto(scene.url(f"/runs/{scene.hostile}"))
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="HTML").click()
+    assert downloading.value.suggested_filename == f"evalq-report-{scene.hostile}.html"
+    path = tmp_path / "report.html"
+    downloading.value.save_as(path)
+    report = open_page(offline=True)
+    watch_for_harm(report)
+    report.goto(path.as_uri())
+    expect(report.locator("#answer")).to_contain_text(CONTENDER)
 
 
 def test_a_case_is_sent_to_review(scene: PagesScene, open_page: OpenPage) -> None:
