@@ -12,7 +12,7 @@ ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 80
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
-.PHONY: demo test check faults bench profile house map reference docs wheel clean bubblewrap chromium
+.PHONY: demo test check faults bench bench-web profile house map reference docs wheel clean bubblewrap chromium
 
 # With uv, which takes seconds; with pip where uv cannot be had.
 define install
@@ -83,6 +83,10 @@ bench: $(STAMP)
 	$(PY) -m benchmarks.scrubbing
 	$(PY) -m benchmarks.kills
 	$(PY) -m benchmarks.caps
+
+# The pages over 100,000 verdicts in Chromium, each figure with its budget; fails when one is missed. Two minutes.
+bench-web: $(STAMP) chromium
+	@$(PY) -m benchmarks.web_pages
 
 # Where a job's CPU goes inside a worker, sampled by py-spy.
 profile: $(STAMP)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, Self
+from functools import cache
+from typing import Any, Literal
 
 SCHEMA = "evalq.bakeoff/1"
 PORTFOLIO_SCHEMA = "evalq.portfolio/1"
@@ -229,11 +230,16 @@ class BakeOffResult:
         return {"schema": SCHEMA, **plain(asdict(self)), "partial": self.is_partial}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+    def from_dict(cls, document: Mapping[str, Any]) -> "BakeOffResult":
         """Read a document that `to_dict` wrote; ValueError if another version wrote it differently."""
-        from pydantic import TypeAdapter  # not needed to render a result
+        return _result_reader().validate_python(document)  # type: ignore[no-any-return]
 
-        return TypeAdapter(cls).validate_python(document)
+
+@cache
+def _result_reader() -> Any:
+    from pydantic import TypeAdapter  # late: rendering does not need it; once: making one takes long
+
+    return TypeAdapter(BakeOffResult)
 
 
 def plain(value: Any) -> Any:

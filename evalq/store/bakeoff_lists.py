@@ -21,6 +21,7 @@ class BakeOffFilter:
     eval_set: str | None = None
     run_type: str | None = None
     state: str | None = None
+    search: str | None = None
     before: int | None = None
 
 
@@ -31,6 +32,7 @@ class BakeOffLine:
     id: int
     task_name: str
     eval_set_name: str
+    name: str | None
     run_type: str
     state: BakeOffState
     spent_usd: Decimal
@@ -97,6 +99,7 @@ def page(db: Database, wanted: BakeOffFilter, *, limit: int) -> list[BakeOffLine
         eval_set=wanted.eval_set,
         run_type=wanted.run_type,
         state=wanted.state,
+        search=wanted.search,
         limit=limit,
     )
     return [BakeOffLine(**row) for row in rows]

@@ -87,6 +87,7 @@ class Provenance:
     concluded_at: datetime | None
     grader_shas: Mapping[str, str]
     judge_shas: Mapping[str, str] | None
+    name: str | None = None
 
 
 def add(tx: Connection, plan: "Plan", terms: Terms) -> int:

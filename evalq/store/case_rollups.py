@@ -6,7 +6,7 @@ from typing import Literal
 
 from evalq.store.database import Connection, Database, Row
 
-CaseShow = Literal["all", "disagree", "any_fail", "all_fail", "errors"]
+CaseShow = Literal["all", "disagree", "any_fail", "all_fail", "errors", "flipped"]
 Letter = Literal["p", "f", "m", "e", "w"]
 
 MOST_LIVE_CASES = 20_000
@@ -29,13 +29,14 @@ class CaseRow:
     has_error: bool
 
     def is_shown(self, show: CaseShow) -> bool:
-        """Whether a filter lets it through."""
+        """Whether a filter lets it through; what flipped is known of concluded bake-offs only."""
         shown = {
             "all": True,
             "disagree": self.disagrees,
             "any_fail": self.any_fail,
             "all_fail": self.all_fail,
             "errors": self.has_error,
+            "flipped": False,
         }
         return shown[show]
 
@@ -49,6 +50,7 @@ class CaseCounts:
     any_fail: int
     all_fail: int
     errors: int
+    flipped: int = 0
 
     def of(self, show: CaseShow) -> int:
         """The number of one filter."""
@@ -94,6 +96,23 @@ def count_before(db: Database, bakeoff_id: int, show: CaseShow, *, ordinal: int)
     row = db.row("case_place", bakeoff_id=bakeoff_id, show=show, ordinal=ordinal)
     assert row is not None
     return int(row["n"])
+
+
+def rows_at(db: Database, bakeoff_id: int, ordinals: Sequence[int]) -> list[CaseRow]:
+    """The cases of a concluded bake-off at some ordinals."""
+    return [_case_row(row) for row in db.rows("cases_at", bakeoff_id=bakeoff_id, ordinals=list(ordinals))]
+
+
+def previous_bakeoff(db: Database, bakeoff_id: int) -> int | None:
+    """The newest earlier bake-off of the task on the same cases with a judge in common."""
+    row = db.row("previous_bakeoff", bakeoff_id=bakeoff_id)
+    return int(row["id"]) if row else None
+
+
+def flipped(db: Database, bakeoff_id: int, previous: int) -> list[int]:
+    """The ordinals of cases that a judge passed in one of the two and failed in the other."""
+    rows = db.rows("flipped_cases", bakeoff_id=bakeoff_id, previous=previous)
+    return [int(row["ordinal"]) for row in rows]
 
 
 def live_rows(db: Database, bakeoff_id: int, ranked: Sequence[int]) -> list[CaseRow]:

@@ -20,6 +20,7 @@ PAGES = (
     "evalq.web.sign_in",
     "evalq.web.run_list",
     "evalq.web.run_page",
+    "evalq.web.report_file",
     "evalq.web.run_actions",
     "evalq.web.live_updates",
     "evalq.web.case_page",

@@ -14,15 +14,16 @@ from starlette.routing import Route
 
 from evalq.bakeoff.holdout import refuse_cases
 from evalq.bakeoff.inspect import expected_answer
+from evalq.bakeoff.run_names import run_name
 from evalq.records import Grade, Savings
 from evalq.reports.text_diff import Span, diff_words
 from evalq.results import plain
-from evalq.store import answers, case_details, case_rollups
+from evalq.store import answers, case_details
 from evalq.store.answers import JudgeAnswer
 from evalq.store.case_details import CallAttempt, StoredCase
-from evalq.store.case_rollups import CaseShow
-from evalq.web.bakeoff_view import BakeOffView, open_view, read_show
-from evalq.web.run_page import FILTERS, SIGNS, judges_in_order
+from evalq.web.bakeoff_view import BakeOffView, open_view
+from evalq.web.case_list import find_neighbours, read_show
+from evalq.web.run_page import SIGNS, filters_of, judges_in_order
 from evalq.web.site import number_in_path, render, site_of
 
 MOST_SHOWN = 20_000
@@ -37,7 +38,6 @@ class AnswerCard:
     """One answer as the page shows it: its text in spans, those that differ marked."""
 
     answer: JudgeAnswer
-    run_id: int
     spans: Sequence[Span]
     cut: int
     grades: Sequence[Grade]
@@ -48,16 +48,6 @@ class AnswerCard:
     def letter(self) -> str:
         """The letter of its verdict."""
         return _LETTERS[self.answer.verdict or "errored"]
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Where a case is in the list of a filter, and the cases beside it."""
-
-    place: int
-    total: int
-    previous: str | None
-    following: str | None
 
 
 def show_case(request: Request) -> Response:
@@ -84,17 +74,19 @@ def show_case(request: Request) -> Response:
         judges=judges_in_order(view),
         against=request.query_params.get("against", ""),
         past=read_past(view, case),
-        neighbours=find_neighbours(view, case, show),
+        neighbours=find_neighbours(view, case.ordinal, show),
         show=show,
-        filter_name=dict(FILTERS)[show],
+        filter_name=dict(filters_of(view))[show],
         signs=SIGNS,
         rerun=rerun_command,
     )
 
 
-def rerun_command(run_id: int, case_id: str) -> str:
-    """The command that renders and grades a stored answer again."""
-    return f"evalq replay {run_id} {shlex.quote(case_id)}"
+def rerun_command(view: BakeOffView, card: AnswerCard) -> str:
+    """The command that puts the question to the judge once more and compares the answers."""
+    sample = ["--sample", str(card.answer.sample)] if view.bakeoff.samples > 1 else []
+    run, case_id = run_name(view.id, card.answer.judge), card.answer.case_id
+    return shlex.join(["evalq", "replay", run, case_id, *sample, "--call"])
 
 
 def read_cards(view: BakeOffView, case: StoredCase, against: str) -> list[AnswerCard]:
@@ -106,7 +98,6 @@ def read_cards(view: BakeOffView, case: StoredCase, against: str) -> list[Answer
     cached = case_details.cached_verdicts_of(db, job_ids)
     reference = _reference(case, found, against)
     order = {name: place for place, (_, name) in enumerate(judges_in_order(view))}
-    run_ids = {run.judge: run.id for run in view.runs}
     cards = []
     for one in sorted(found, key=lambda one: (order[one.judge], one.sample)):
         text = one.answer if one.answer is not None else one.message or ""
@@ -115,7 +106,7 @@ def read_cards(view: BakeOffView, case: StoredCase, against: str) -> list[Answer
             spans = diff_words(reference[:MOST_SHOWN], text[:MOST_SHOWN])[1]
         cut = max(0, len(text) - MOST_SHOWN)
         known = (grades[one.job_id], attempts.get(one.job_id, ()), cached.get(one.job_id, Savings()))
-        cards.append(AnswerCard(one, run_ids[one.judge], spans, cut, *known))
+        cards.append(AnswerCard(one, spans, cut, *known))
     return cards
 
 
@@ -144,27 +135,6 @@ def read_past(view: BakeOffView, case: StoredCase) -> list[tuple[int, list[case_
     """The case in earlier and later bake-offs, by bake-off."""
     rows = case_details.history(view.site.db, view.id, case.case_id, limit=_PAST_BAKEOFFS)
     return [(number, list(some)) for number, some in groupby(rows, key=lambda row: row.bakeoff_id)]
-
-
-def find_neighbours(view: BakeOffView, case: StoredCase, show: CaseShow) -> Neighbours:
-    """The cases before and after this one in the list of a filter."""
-    if not view.is_final:
-        rows = [row for row in view.live_rows() if row.is_shown(show)]
-        earlier = [row.case_id for row in rows if row.ordinal < case.ordinal]
-        later = [row.case_id for row in rows if row.ordinal > case.ordinal]
-        total, place = len(rows), len(earlier)
-        return Neighbours(place + 1, total, earlier[-1] if earlier else None, later[0] if later else None)
-    view.ensure_rollups()
-    db = view.site.db
-    before = case_rollups.page_before(db, view.id, show, ordinal=case.ordinal, limit=1)
-    after = case_rollups.page_after(db, view.id, show, ordinal=case.ordinal, limit=1)
-    place = case_rollups.count_before(db, view.id, show, ordinal=case.ordinal)
-    return Neighbours(
-        place + 1,
-        case_rollups.counts(db, view.id).of(show),
-        before[0].case_id if before else None,
-        after[0].case_id if after else None,
-    )
 
 
 def _document(case: StoredCase, cards: Sequence[AnswerCard]) -> str:

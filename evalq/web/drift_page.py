@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from evalq.drift.messages import CheckSubject, check_line
 from evalq.reports.charts import DriftPoint, drift_chart
 from evalq.store import bakeoff_lists
 from evalq.store.bakeoff_lists import SeriesRun
@@ -20,6 +21,8 @@ from evalq.web.site import render, site_of
 
 WEEKS = (4, 12, 26, 52, 520)
 BASELINE_RUNS = 4
+
+_BAD = ("watch", "alert")
 
 DriftMark = Literal["ok", "watch", "alert", "inconclusive"]
 
@@ -53,7 +56,18 @@ def show_timeline(request: Request) -> Response:
         runs=list(reversed(runs)),
         chart=Markup(drift_chart(list_points(runs), baseline=baseline_of(runs))),  # noqa: S704 - our own SVG
         baseline=baseline_of(runs),
+        newest=describe_newest(task, runs),
     )
+
+
+def describe_newest(task: str, runs: Sequence[SeriesRun]) -> tuple[str, str]:
+    """The newest check in a sentence, and the command to confirm it with when it looks bad."""
+    if not runs:
+        return "", ""
+    run = runs[-1]
+    subject = CheckSubject(task, run.eval_set_name, run.judge, run.rule or "confirm", run.run_id)
+    said = check_line(subject, run.verdict, run.numbers or {"detail": f"a {run.run_type}, no check"})
+    return said, subject.confirm_command if run.verdict in _BAD else ""
 
 
 def _read_weeks(text: str) -> int:

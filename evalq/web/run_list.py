@@ -8,13 +8,13 @@ from starlette.routing import Route
 
 from evalq.store import bakeoff_lists
 from evalq.store.bakeoff_lists import BakeOffFilter, BakeOffLine
-from evalq.web.bakeoff_view import read_cursor
+from evalq.web.case_list import read_cursor
 from evalq.web.site import render, site_of
 
 PAGE_ROWS = 30
 STATES = ("running", "paused", "capped", "cancelled", "concluded")
 
-_FACETS = {"task": "task", "set": "eval_set", "type": "run_type", "state": "state"}
+_FACETS = {"task": "task", "set": "eval_set", "type": "run_type", "state": "state", "search": "search"}
 
 
 def show_runs(request: Request) -> Response:
@@ -30,7 +30,7 @@ def show_runs(request: Request) -> Response:
     return render(
         request,
         "run_list.html",
-        command="evalq runs",
+        command=f"evalq runs --limit {PAGE_ROWS}",
         lines=lines[:PAGE_ROWS],
         facets={**bakeoff_lists.facets(db), "state": list(STATES)},
         chosen=kept,

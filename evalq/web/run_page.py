@@ -21,19 +21,11 @@ from evalq.reports.charts import (
     strata_heatmap,
 )
 from evalq.results import BakeOffResult, Comparison
-from evalq.store import case_details
+from evalq.store import bakeoffs, case_details
 from evalq.summary.decision import decide
 from evalq.summary.frontier import frontier
-from evalq.web.bakeoff_view import (
-    BakeOffView,
-    CasePage,
-    eta_s,
-    interim_rate,
-    open_view,
-    projected_usd,
-    read_cursor,
-    read_show,
-)
+from evalq.web.bakeoff_view import BakeOffView, eta_s, interim_rate, open_view, projected_usd
+from evalq.web.case_list import CasePage, read_cursor, read_page, read_show
 from evalq.web.site import number_in_path, render, render_part, site_of
 
 PART_HEADER = "x-evalq-part"
@@ -75,7 +67,7 @@ def show_run(request: Request) -> Response:
         "view": view,
         "judges": judges_in_order(view),
         "cases": cases,
-        "filters": FILTERS,
+        "filters": filters_of(view),
         "signs": SIGNS,
         "command": command,
     }
@@ -90,6 +82,7 @@ def show_run(request: Request) -> Response:
         decision=decide(result) if result else None,
         leads=paired_leads(result) if result else {},
         charts=draw_charts(result) if result else {},
+        about=bakeoffs.provenance(view.site.db, view.id),
         errors=case_details.first_errors(view.site.db, view.id),
         **live_values(view),
     )
@@ -113,11 +106,17 @@ def read_cases(request: Request, view: BakeOffView) -> CaseList:
         refuse_cases(view.site.db, view.id)
     except Refused as exc:
         return CaseList(None, {}, str(exc))
-    page = view.page(
-        read_show(request), after=read_cursor(request, "after"), before=read_cursor(request, "before")
+    page = read_page(
+        view, read_show(request), after=read_cursor(request, "after"), before=read_cursor(request, "before")
     )
     ids = [row.case_id for row in page.rows]
     return CaseList(page, case_details.previews(view.site.db, view.id, ids))
+
+
+def filters_of(view: BakeOffView) -> list[tuple[str, str]]:
+    """The filters by name with their words; what flipped needs a bake-off to compare with."""
+    flipped = "Flipped" if view.previous is None else f"Flipped vs {view.previous}"
+    return [*FILTERS, ("flipped", flipped)]
 
 
 def judges_in_order(view: BakeOffView) -> list[tuple[int, str]]:

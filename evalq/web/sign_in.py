@@ -15,4 +15,4 @@ def show_sign_in(request: Request) -> Response:
 
 
 ROUTES = [Route("/login", show_sign_in)]
-OPEN_PATHS = ("/login", "/static")
+OPEN_PATHS = ("/login", "/static", "/favicon.ico")

@@ -138,9 +138,9 @@ def quote_part(text: object) -> str:
 
 
 def case_url(bakeoff_id: int, case_id: str, **query: str) -> str:
-    """The address of a case; one whose name a browser would take for a folder goes into the query."""
+    """The address of a case; a name that looks like a folder, or has several lines, goes into the query."""
     given = {name: text for name, text in query.items() if text and text != "all"}
-    if case_id.strip("./") == "" or case_id.startswith("/"):
+    if case_id.strip("./") == "" or case_id.startswith("/") or "\n" in case_id:
         return f"/runs/{bakeoff_id}/cases/?" + urlencode({"case": case_id, **given})
     tail = f"?{urlencode(given)}" if given else ""
     return f"/runs/{bakeoff_id}/cases/{quote_part(case_id)}{tail}"

@@ -39,4 +39,10 @@ def serve_file(request: Request) -> Response:
     return Response(content, media_type=_KINDS[Path(name).suffix], headers={"cache-control": _KEEP})
 
 
-ROUTES = [Route("/static/{name:path}", serve_file)]
+def serve_icon(request: Request) -> Response:
+    """The icon that browsers ask for on pages which name none, such as raw documents."""
+    del request
+    return Response(static_files()["icon.svg"], media_type=_KINDS[".svg"], headers={"cache-control": _KEEP})
+
+
+ROUTES = [Route("/static/{name:path}", serve_file), Route("/favicon.ico", serve_icon)]

@@ -27,8 +27,8 @@ OpenPage = Callable[..., Page]
 def browser() -> Iterator[Browser]:
     """Debian's Chromium; only CI must have it.
 
-    For one module only: while it lives, Playwright's event loop runs in this thread, so no other test of this
-    process could run one of its own.
+    For one module only: while it lives Playwright's event loop runs in this thread, and no other test could
+    run its own.
     """
     program = shutil.which("chromium")
     if program is None:
@@ -45,9 +45,10 @@ class Watch:
     """What pages did that they must not do."""
 
     complaints: list[str] = field(default_factory=list)
+    forgiven: str | None = None
 
     def note_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and not (self.forgiven and self.forgiven in message.text):
             self.complaints.append(f"console: {message.text}")
 
     def note_request(self, request: Request) -> None:
@@ -61,11 +62,15 @@ class Watch:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Opens pages, `open_page(color_scheme="dark", java_script_enabled=False)`; their silence is checked."""
+    """Opens pages, `open_page(color_scheme="dark", java_script_enabled=False)`; their silence is checked.
+
+    The browser itself reports replies such as 404: `forgives="404"` expects it.
+    """
     watch = Watch()
     contexts: list[BrowserContext] = []
 
-    def open_one(**options: Any) -> Page:
+    def open_one(*, forgives: str | None = None, **options: Any) -> Page:
+        watch.forgiven = forgives
         context = browser.new_context(**options)
         contexts.append(context)
         context.set_default_timeout(60_000)

@@ -1,7 +1,7 @@
 """The pages of `evalq web`, served on loopback from a thread of the test."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import uvicorn
 from patience import PATIENCE_S
 
-from evalq.engines.embedded import attach
+from evalq.engines.embedded import EngineName, attach
 from evalq.engines.processes import wait_until
 from evalq.engines.session import Session
 from evalq.settings import Settings
@@ -24,24 +24,25 @@ class ServedSite:
 
     url: str
     db: Database
+    broker_url: str = ""
 
 
 @contextmanager
-def served_site(data_dir: Path) -> Iterator[ServedSite]:
-    """Serve the pages over a Postgres of their own until the block ends."""
-    with attach(data_dir, want=("postgres",)) as engines:
+def served_site(data_dir: Path, want: Collection[EngineName] = ("postgres",)) -> Iterator[ServedSite]:
+    """Serve the pages over a Postgres of their own, and a Valkey if wanted, until the block ends."""
+    with attach(data_dir, want=want) as engines:
         db = Database(engines.database_url)
         apply_schema(db)
-        with served_pages(db) as url:
-            yield ServedSite(url, db)
+        with served_pages(db, broker_url=engines.broker_url) as url:
+            yield ServedSite(url, db, engines.broker_url)
         db.close()
 
 
 @contextmanager
-def served_pages(db: Database, token: str | None = None) -> Iterator[str]:
+def served_pages(db: Database, token: str | None = None, *, broker_url: str = "") -> Iterator[str]:
     """Serve the pages over a database until the block ends; gives their address."""
     with listen("127.0.0.1", 0) as endpoint:
-        session = Session(db, "", is_embedded=True, settings=Settings())
+        session = Session(db, broker_url, is_embedded=True, settings=Settings())
         served = endpoint.pages(Site(session, lambda: False), token=token, hosts=())
         server = uvicorn.Server(make_config(served.app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [endpoint.socket]})

@@ -1,8 +1,8 @@
 -- Bake-offs as pages list them: filtered, paged, as series over time.
 
 -- bakeoff_page --
--- One page of bake-offs, newest first: before an id, of one task, set, run type or state.
-SELECT b.id, b.task_name, b.eval_set_name, b.run_type, b.state, b.spent_usd, b.cap_usd, b.created_at,
+-- One page of bake-offs, newest first: before an id, of one task, set, run type or state, or with some words in its names.
+SELECT b.id, b.task_name, b.eval_set_name, b.name, b.run_type, b.state, b.spent_usd, b.cap_usd, b.created_at,
        (SELECT coalesce(sum(n_jobs), 0) FROM runs r WHERE r.bakeoff_id = b.id)::int AS n_jobs,
        CASE WHEN b.state = 'concluded' THEN NULL
             ELSE (SELECT count(*) FROM outcomes o WHERE o.bakeoff_id = b.id) END AS n_done,
@@ -16,6 +16,8 @@ WHERE b.id < %(before)s AND (%(task)s::text IS NULL OR b.task_name = %(task)s)
   AND (%(eval_set)s::text IS NULL OR b.eval_set_name = %(eval_set)s)
   AND (%(run_type)s::text IS NULL OR b.run_type = %(run_type)s)
   AND (%(state)s::text IS NULL OR b.state = %(state)s)
+  AND (%(search)s::text IS NULL OR position(lower(%(search)s) IN lower(concat_ws(' ', b.task_name, b.eval_set_name, b.name,
+       b.notes, (SELECT string_agg(r.judge, ' ') FROM runs r WHERE r.bakeoff_id = b.id)))) > 0)
 ORDER BY b.id DESC LIMIT %(limit)s;
 
 -- bakeoff_facets --

@@ -32,7 +32,7 @@ FROM bakeoffs WHERE id = %(bakeoff_id)s;
 
 -- bakeoff_provenance --
 -- What a bake-off was made from: the commit, when it concluded, and the hashes of its graders and judges.
-SELECT git_sha, notes, created_at, concluded_at, grader_shas,
+SELECT git_sha, notes, name, created_at, concluded_at, grader_shas,
        (SELECT json_object_agg(r.judge, r.judge_sha ORDER BY r.id) FROM runs r WHERE r.bakeoff_id = bakeoffs.id) AS judge_shas
 FROM bakeoffs WHERE id = %(bakeoff_id)s;
 

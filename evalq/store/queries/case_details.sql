@@ -39,8 +39,10 @@ FROM call_journal c WHERE c.job_id = ANY(%(job_ids)s) ORDER BY c.job_id, c.id LI
 SELECT job_id, count(*) AS n, sum(saved_usd) AS saved_usd FROM verdict_uses WHERE job_id = ANY(%(job_ids)s) GROUP BY job_id;
 
 -- first_errors --
--- For each judge of a bake-off, how often it errored, and its first error with the raw answer.
-SELECT r.judge, count(*) AS n, (array_agg(o.case_id ORDER BY o.job_id))[1] AS case_id,
-       (array_agg(o.error_kind ORDER BY o.job_id))[1] AS error_kind, (array_agg(o.message ORDER BY o.job_id))[1] AS message
-FROM outcomes o JOIN runs r ON r.id = o.run_id WHERE o.bakeoff_id = %(bakeoff_id)s AND o.verdict = 'errored'
-GROUP BY r.id ORDER BY r.id;
+-- For each judge of a bake-off, how often it errored, and its first error.
+WITH errors AS (
+    SELECT run_id, count(*) AS n, min(job_id) AS first_job FROM outcomes
+    WHERE bakeoff_id = %(bakeoff_id)s AND verdict = 'errored' GROUP BY run_id
+)
+SELECT r.judge, e.n, o.case_id, o.error_kind, o.message
+FROM errors e JOIN runs r ON r.id = e.run_id JOIN outcomes o ON o.job_id = e.first_job ORDER BY r.id;

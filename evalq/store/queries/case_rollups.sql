@@ -43,6 +43,34 @@ WHERE bakeoff_id = %(bakeoff_id)s AND ordinal < %(ordinal)s
   AND (%(show)s <> 'disagree' OR disagrees) AND (%(show)s <> 'any_fail' OR any_fail)
   AND (%(show)s <> 'all_fail' OR all_fail) AND (%(show)s <> 'errors' OR has_error);
 
+-- cases_at --
+-- The rows of a concluded bake-off at some ordinals.
+SELECT case_id, ordinal, stratum, verdicts, disagrees, any_fail, all_fail, has_error FROM case_rollups
+WHERE bakeoff_id = %(bakeoff_id)s AND ordinal = ANY(%(ordinals)s) ORDER BY ordinal;
+
+-- previous_bakeoff --
+-- The newest earlier bake-off of the same task on the same cases that has a judge in common.
+SELECT p.id FROM bakeoffs b JOIN bakeoffs p ON p.task_name = b.task_name AND p.eval_set_sha = b.eval_set_sha
+  AND p.state = 'concluded' AND p.id < b.id
+WHERE b.id = %(bakeoff_id)s AND EXISTS (
+    SELECT 1 FROM runs mine JOIN runs theirs ON theirs.judge = mine.judge
+    WHERE mine.bakeoff_id = b.id AND theirs.bakeoff_id = p.id)
+ORDER BY p.id DESC LIMIT 1;
+
+-- flipped_cases --
+-- The ordinals of cases that a judge passed in one of two bake-offs and failed in the other, with all samples alike.
+WITH pairs AS (
+    SELECT a.id AS run_id, b.id AS before_id FROM runs a JOIN runs b ON b.judge = a.judge
+    WHERE a.bakeoff_id = %(bakeoff_id)s AND b.bakeoff_id = %(previous)s
+), clear AS (
+    SELECT o.run_id, o.case_id, min(o.verdict) AS verdict FROM outcomes o
+    WHERE o.bakeoff_id IN (%(bakeoff_id)s, %(previous)s) GROUP BY o.run_id, o.case_id
+    HAVING min(o.verdict) = max(o.verdict) AND min(o.verdict) IN ('passed', 'failed')
+)
+SELECT DISTINCT c.ordinal FROM pairs JOIN clear now ON now.run_id = pairs.run_id
+JOIN clear before ON before.run_id = pairs.before_id AND before.case_id = now.case_id AND before.verdict <> now.verdict
+JOIN case_rollups c ON c.bakeoff_id = %(bakeoff_id)s AND c.case_id = now.case_id ORDER BY c.ordinal;
+
 -- live_case_rows --
 -- The cases of a bake-off on its way, computed from its outcomes.
 SELECT case_id, ordinal, stratum, verdicts, disagrees, any_fail, all_fail, has_error

@@ -24,14 +24,20 @@ function startTheme() {
   });
 }
 
+// Browsers give a clipboard to pages of this machine and of https only.
+function showCopyButtons() {
+  if (!navigator.clipboard) return;
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+}
+
 function startCopying() {
-  for (const button of document.querySelectorAll("[data-copy]")) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-    });
-  }
+  showCopyButtons();
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
 }
 
 // Page turns: only the list is fetched and swapped; the address changes as it would by following the link.
@@ -71,15 +77,20 @@ const KEYS = {
   k: () => move(-1),
   n: () => document.querySelector("[data-next]")?.click(),
   p: () => document.querySelector("[data-previous]")?.click(),
+  x: () => document.querySelectorAll("[data-row]")[place]?.querySelector("[data-select]")?.click(),
+  c: () => document.querySelector("[data-compare]")?.click(),
+  r: () => document.querySelector("[data-review]")?.click(),
+  y: () => document.querySelector(".card [data-copy]")?.click(),
+  "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => document.querySelector(".keys")?.scrollIntoView(),
 };
 
 function startKeys() {
   const line = document.querySelector(".keys");
-  if (!line || document.body.hasAttribute("data-own-keys")) return;
+  if (!line) return;
   line.hidden = false;
   addEventListener("keydown", (event) => {
-    const busy = event.target.closest?.("input, select, textarea, [contenteditable]");
+    const busy = event.target.closest?.("input:not([type=checkbox]), select, textarea, [contenteditable]");
     if (busy || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
     event.preventDefault();
     KEYS[event.key]();
@@ -91,6 +102,8 @@ async function redraw() {
   const reply = await fetch(location.href);
   const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
   document.querySelector("main").replaceWith(fresh.querySelector("main"));
+  place = -1;
+  showCopyButtons();
   startLive();
 }
 
