@@ -189,7 +189,7 @@ def _hints(bakeoff_id: int, cases: Sequence[CaseView], judges: Sequence[str]) ->
             hint += (
                 f"; accepted by  graders: [{found.grader}]  in the task, or in a FILE to grade again with "
             )
-            hint += f"`evalq score --run-id {run} --rescore --graders FILE`"
+            hint += f"`evalq score {run} --rescore --graders FILE`"
         yield hint
 
 

@@ -109,14 +109,14 @@ def _format_best(best: dict[str, Any] | None) -> str:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="[ID]", required=False)
+@options.bakeoff_id("bakeoff", metavar="[ID]", required=False)
 @click.option("--run-id", "run_id", help="One run, by its number or as ID/JUDGE, instead of ID.")
 @click.option("--show-failures", is_flag=True, help="What failed or could not be graded, by reason.")
 @click.option(
     "--disagreements", is_flag=True, help="Cases on which judges disagree; broken judges do not count."
 )
 @click.option("--case", "case_id", help="One case with every answer in full.")
-@click.option("--judge", help="Only this judge's answers; as ID/JUDGE.")
+@options.judge("Only this judge's answers; as ID/JUDGE.")
 @click.option(
     "--diff", nargs=2, metavar="JUDGE JUDGE", help="Cases that two judges answered differently, word by word."
 )

@@ -51,7 +51,7 @@ def _form_option(form: Form, text: str) -> Callable[[_Command], _Command]:
 
 
 @click.command()
-@click.argument("name", metavar="ID", default="last")
+@options.bakeoff_id("name", metavar="ID", default="last")
 @_form_option("html", "One HTML file that opens without a network. The default.")
 @_form_option("md", "Markdown that fits a comment of a pull request.")
 @_form_option("json", "The evalq.report/1 document.")

@@ -39,7 +39,7 @@ for _command in (invite_command, reviewers_command, revoke_command, ask_labels):
 
 
 @review.command("next")
-@click.argument("bakeoff", metavar="[ID]", required=False)
+@options.bakeoff_id("bakeoff", metavar="[ID]", required=False)
 @_reviewer
 @_grader
 @click.option("--adjudicate", "adjudicates", is_flag=True, help="An item that people disagree on.")
@@ -160,7 +160,7 @@ def undo_command(context: Context, item: str | None, reviewer: str | None, as_js
 
 
 @review.command("status")
-@click.argument("bakeoff", metavar="[ID]", default="last")
+@options.bakeoff_id("bakeoff", metavar="[ID]", default="last")
 @_as_json
 @pass_context
 def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
@@ -183,7 +183,7 @@ def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
 
 
 @review.command("export")
-@click.argument("bakeoff", metavar="ID")
+@options.bakeoff_id("bakeoff", metavar="ID")
 @click.option("-o", "output", type=_FILE, help="Write to FILE.jsonl; default: stdout.")
 @_grader
 @pass_context
