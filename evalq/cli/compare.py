@@ -10,7 +10,7 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import note, print_json, print_report, print_table, suggest
+from evalq.cli.output import note, print_json, print_report, print_table, say, suggest
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 from evalq.reports.text import NOTHING, latency, one_line, percent, points, span
@@ -149,7 +149,9 @@ def _compare_bakeoffs(db: "Database", found: "Matches", *, margin: float, as_jso
     if as_json:
         print_json(_bakeoffs_document(found, changes, problems, exit_code))
         return exit_code
-    print_table(("judge", "A", "B", "B − A, 95% CI", "p", "verdict"), [_change_row(one) for one in changes])
+    print_table(
+        ("judge", "A", "B", "B − A, 95% CI", "p", "verdict"), [_change_row(one) for one in changes], fit=True
+    )
     for line in (*_unpaired_lines(found), *(str(problem) for problem in problems)):
         note(f"! {one_line(line)}")
     suggest(_compare_command(*found.pairs[0]))
@@ -192,14 +194,14 @@ def _compare_command(first: "NamedRun", second: "NamedRun") -> str:
 
 
 def _print_change(change: "Change") -> None:
-    print_table(("", "A", "B", "B − A"), list(_list_numbers(change)))
+    print_table(("", "A", "B", "B − A"), list(_list_numbers(change)), fit=True)
     for title, cases in _list_cases(change):
         if cases:
             more = f" and {len(cases) - LISTED_CASES} more" if len(cases) > LISTED_CASES else ""
-            click.echo(one_line(f"{title}, {len(cases)}: {', '.join(cases[:LISTED_CASES])}{more}"))
+            say(one_line(f"{title}, {len(cases)}: {', '.join(cases[:LISTED_CASES])}{more}"))
     for warning in change.warnings:
         note(f"! {warning}")
-    click.echo(_describe_verdict(change))
+    say(_describe_verdict(change))
 
 
 def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
@@ -208,7 +210,7 @@ def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
     yield "run", f"{a.bakeoff_id}/{a.result.judge}", f"{b.bakeoff_id}/{b.result.judge}", ""
     yield "its number", f"{a.result.run_id}", f"{b.result.run_id}", ""
     yield "evalset", a.eval_set, b.eval_set, ""
-    yield "pass rate, 95% CI, n", _format_rate(a), _format_rate(b), ""
+    yield "pass, 95% CI, n", _format_rate(a), _format_rate(b), ""
     yield "on shared cases", "", "", f"{points(found.diff, found.n)} pp {spread} n={found.n}"
     yield "p", "", "", f"{found.p:.3g} ({found.method})"
     yield "$/case", _format_usd(a), _format_usd(b), _format_usd_change(change)

@@ -73,7 +73,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
     table = [_list_cells(row) for row in rows]
     head = list(table[0])
     cells = [list(row.values()) for row in table]
-    drop = ("started (UTC)", "$ / cap", "type", "done", "name", "best judge")
+    drop = ("started (UTC)", "$ / cap", "done", "best judge", "name")
     print_table(*fit_columns(head, cells, drop=drop))
     suggest(f"evalq inspect {rows[0]['id']}")
 
@@ -84,8 +84,7 @@ def _list_cells(row: dict[str, Any]) -> dict[str, str]:
         "id": str(row["id"]),
         "task": row["task"],
         "set": row["eval_set"],
-        "type": row["type"],
-        "state": row["state"],
+        "state": row["state"] if row["type"] == "bake-off" else f"{row['state']} ({row['type']})",
         "done": f"{row['done']}/{row['jobs']}",
         "best judge": _format_best(row["best"]),
         "$ / cap": f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",

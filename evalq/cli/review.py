@@ -12,8 +12,9 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.invitations import ask_labels, invite_command, reviewers_command, revoke_command
-from evalq.cli.output import json_line, note, print_json, print_table, suggest
+from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
+from evalq.reports.json_output import json_line
 
 if TYPE_CHECKING:
     from evalq.cli.review_session import ReviewScope

@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
+from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, describe_errors
 from evalq.results import BakeOffResult, Calls, CiMethod, PassK, Rate, RunResult
 from evalq.stats.intervals import latency_quantile, mean_ci
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased
@@ -47,7 +47,10 @@ def summarise(
         runs=tuple(results),
         comparisons=tuple(comparisons(found, ranking)),
         kappa=tuple(agreements(_votes(passed, ranking), vendors)),
-        warnings=(*warnings(bakeoff, runs, results), *cost_warnings(runs, evidence.calls)),
+        warnings=(
+            *warnings(bakeoff, runs, results, evidence.first_faults),
+            *cost_warnings(runs, evidence.calls),
+        ),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),
@@ -150,7 +153,7 @@ def _exclusion_reason(run: RunRow, outcomes: Sequence[OutcomeRow], n_graded: int
     if n_graded or not outcomes or any(row.verdict == "pending_review" for row in outcomes):
         return None
     kind, count = Counter(row.error_kind or "errored" for row in outcomes).most_common(1)[0]
-    return f"{count}/{len(outcomes)} {kind} outputs"
+    return describe_errors(count, len(outcomes), kind)
 
 
 def _total_calls(evidence: Evidence) -> Calls:
