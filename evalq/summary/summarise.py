@@ -47,10 +47,7 @@ def summarise(
         runs=tuple(results),
         comparisons=tuple(comparisons(found, ranking)),
         kappa=tuple(agreements(_votes(passed, ranking), vendors)),
-        warnings=(
-            *warnings(bakeoff, runs, results, evidence.first_faults),
-            *cost_warnings(runs, evidence.calls),
-        ),
+        warnings=_collect_warnings(bakeoff, runs, results, evidence),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),
@@ -58,6 +55,13 @@ def summarise(
         rescored_from=bakeoff.rescored_from,
         grading=tuple(grading_notes(evidence.opinions)),
     )
+
+
+def _collect_warnings(
+    bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult], evidence: Evidence
+) -> tuple[str, ...]:
+    found = warnings(bakeoff, runs, results, evidence.first_faults)
+    return (*found, *cost_warnings(runs, evidence.calls))
 
 
 def summarise_run(

@@ -106,9 +106,8 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
     if sum(not result.excluded for result in results) > 1:
         yield f"evalq inspect {bakeoff.id} --disagreements"
     yield f"evalq inspect {bakeoff.id} --show-failures"
-    if bakeoff.state == "concluded":
-        yield f"evalq report {bakeoff.id}"
-        yield "evalq web"
+    yield f"evalq report {bakeoff.id}"
+    yield "evalq web"
 
 
 def _is_paused(result: RunResult) -> bool:
