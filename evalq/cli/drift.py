@@ -235,7 +235,7 @@ def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]",
         if one.is_regression or not quiet:
             click.echo(one_line(one.line, 600))
     if not quiet:
-        suggest(_next_command(plan, bakeoff_id, found))
+        suggest(_next_command(plan, bakeoff_id, found), f"evalq report {bakeoff_id}")
 
 
 def _next_command(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]") -> str:

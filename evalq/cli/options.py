@@ -73,9 +73,10 @@ display = click.option(
 
 
 def _split_judges(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> list[str]:
+    from evalq.definitions.catalogue import all_judges
     from evalq.definitions.judge_specs import split_judges
 
-    return split_judges(values)
+    return split_judges(values, all_judges({}))
 
 
 def judges(help_text: str) -> Callable[[_Command], _Command]:

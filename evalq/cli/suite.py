@@ -297,7 +297,7 @@ def list_next_commands(suite_run: str, bakeoffs: Sequence[int]) -> list[str]:
     commands = [f"evalq gate {suite_run}"]
     if bakeoffs:
         commands.append(f"evalq inspect {bakeoffs[0]} --show-failures")
-    return commands
+    return [*commands, f"evalq report {suite_run}", "evalq web"]
 
 
 @suite.command("report")
