@@ -12,7 +12,7 @@ ifeq ($(shell test "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 80
 export PYTEST_DEBUG_TEMPROOT := /dev/shm
 endif
 
-.PHONY: demo test check faults bench bench-web profile house map reference docs wheel clean bubblewrap chromium
+.PHONY: demo test check faults bench bench-web profile house map reference pictures docs wheel clean bubblewrap chromium
 
 # With uv, which takes seconds; with pip where uv cannot be had.
 define install
@@ -38,6 +38,7 @@ demo: $(RUNS)
 	@$(VENV)/bin/evalq demo; code=$$?; \
 	if [ $$code -eq 3 ]; then \
 		echo; echo "Exit code 3, partial, as it should be: sim-gemini-2.5-flash answers nothing and is left out of the ranking."; \
+		echo "Share it with $(VENV)/bin/evalq report last, open its pages with $(VENV)/bin/evalq web --open."; \
 	else echo "the demo ended with exit code $$code instead of 3"; exit 1; fi
 
 check: $(STAMP)
@@ -103,6 +104,10 @@ map: $(STAMP)
 # The pages of docs/reference/, from the definitions, the commands and the Python API.
 reference: $(STAMP)
 	@$(PY) -m tools.reference
+
+# The pictures of docs/pictures/, from a demo bake-off: its table, its frontier, and its page in Chromium.
+pictures: $(STAMP) chromium
+	@$(PY) -m tools.pictures
 
 # The documentation as a site of plain files, in site/, which asks no other server for anything.
 docs: reference

@@ -23,7 +23,6 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.calling.providers.retriever": "_WORD",
         "evalq.cases.draft_reply": "_words_of",
         "evalq.cases.person_names": "_occurs_in",
-        "evalq.cli.output": "_UNSAFE",
         "evalq.definitions.located": "_HARD_TO_STORE _JSON_TOKEN",
         "evalq.formats.suite.render": "_LINE_START _SPECIAL _code_block",
         "evalq.grading.checks.decisions": "_find_refusal read_decision",
@@ -34,7 +33,8 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.grading.reading": "_NUMBER _WHOLE _is_like is_time is_uri",
         "evalq.grading.replies": "_CLOSING_FENCE _OPENING_FENCE _read_last_line _read_verdict",
         "evalq.reports.markdown": "_LINE_START _SPECIAL",
-        "evalq.reports.text": "_HOSTILE _LINE_ENDS",
+        "evalq.reports.json_output": "_UNSAFE",
+        "evalq.reports.text": "_HOSTILE _LINE_ENDS _WORDS",
         "evalq.reports.text_diff": "_TOKEN",
     },
     _ROWS: {

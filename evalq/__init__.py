@@ -7,6 +7,7 @@ Run models, or your own functions, on a task and compare them:
     result = evalq.bake_off(task="mail_classify", eval_set="dev-30", judges=["sim-grok-4.3", "sim-opus-4.7"])
     print(result)                         # the table, with intervals and ties
     result.to_frame()                     # one row per case, judge and sample
+    result.report("report.html")          # one file to share
     for case in result.cases("disagreements"):
         print(case.case_id, [(answer.judge, answer.answer_text) for answer in case.answers])
 

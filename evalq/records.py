@@ -224,6 +224,13 @@ class OutcomeRow:
         return self.verdict in ("passed", "failed")
 
 
+def describe_errors(count: int, total: int, kind: str | None) -> str:
+    """What is wrong with a judge none of whose answers is graded: 93/93 empty outputs, 5/5 calls failed."""
+    if kind and kind.startswith("call_"):
+        return f"{count}/{total} calls failed"
+    return f"{count}/{total} {(kind or 'errored').replace('_', ' ')} outputs"
+
+
 @dataclass(frozen=True)
 class CallTotals:
     """The calls of one run for one purpose.
@@ -258,3 +265,5 @@ class Evidence:
     savings: Savings = Savings()
     opinions: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     """By grader: the details of each of its grades, with every grader model's opinion."""
+    first_faults: Mapping[int, str] = field(default_factory=dict)
+    """By run: what the first call that failed ended with."""

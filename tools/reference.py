@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 import evalq
 from evalq import settings
-from evalq.cli.main import COMMANDS
+from evalq.cli.main import GROUPS
 from evalq.cli.main import evalq as program
 from evalq.definitions.alert_channels import AlertChannel, Slack, Telegram, Webhook
 from evalq.definitions.evalset import CaseMessage, EvalCase, EvalSet
@@ -97,10 +97,11 @@ def settings_page() -> str:
 
 def cli_page() -> str:
     """Every command with its arguments and options."""
-    listed = markdown_table(
-        ("command", "does"),
-        [(f"[`evalq {name}`](#evalq-{name})", line) for name, (_, line) in COMMANDS.items()],
-    )
+    tables = []
+    for title, commands in GROUPS.items():
+        rows = [(f"[`evalq {name}`](#evalq-{name})", line) for name, (_, line) in commands.items()]
+        tables.append(f"**{title}**\n\n{markdown_table(('command', 'does'), rows)}")
+    listed = "\n".join(tables)
     parts = [_command_part(name, command) for name, command in _walk(program)]
     return _fill("cli.md", listed=listed, commands="\n".join(parts))
 

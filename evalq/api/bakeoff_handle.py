@@ -7,11 +7,16 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalq.bakeoff.bakeoff_report import iterate_cases
 from evalq.bakeoff.inspect import CaseFilter, Filter, find_cases, require_judge
+from evalq.definitions.ownership import refuse_foreign
+from evalq.drift.drift_report import gather_drift_report
 from evalq.engines.session import open_database, open_session
 from evalq.errors import InputError, Problem
 from evalq.reports.cases import AnswerView, CaseView
 from evalq.reports.final import render_final
+from evalq.reports.own_files import is_own_report
+from evalq.reports.report_forms import form_of, render_report, write_report
 from evalq.results import BakeOffResult, Comparison, RunResult
 from evalq.settings import Settings
 from evalq.store.database import Database, require_schema
@@ -103,6 +108,20 @@ class BakeOff:
         for case in self.cases():
             rows += [self._to_answer_row(case, answer) for answer in case.answers]
         return make(rows)
+
+    def report(self, path: str | Path, *, monthly_cases: int | None = None, overwrite: bool = False) -> Path:
+        """Write a report to share; its name's ending is its form: .html, .md, .json, .xml, .csv, .parquet.
+
+        `monthly_cases` adds what so many cases a month would cost. A file that evalq did not write is
+        refused, unless `overwrite`.
+        """
+        target = Path(path)
+        form = form_of(target)
+        refuse_foreign(target, is_ours=is_own_report, force=overwrite)
+        with self.origin.open_database() as db:
+            found = gather_drift_report(db, self.id, monthly_cases=monthly_cases)
+            write_report(target, render_report(found, iterate_cases(db, self.id), form))
+        return target
 
     def __repr__(self) -> str:
         about = f"{self.result.task} · {self.result.eval_set} · {self.state}"

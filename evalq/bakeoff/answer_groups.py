@@ -127,7 +127,7 @@ def _example(case: CaseView, answers: Sequence[AnswerView]) -> Example:
         reason = failed.reason if failed and _is_free_text(failed) else ""
         shown.append(ShownAnswer(answer.judge, answer.sample, answer.verdict, answer.answer_text, reason))
     expected = case.expected_text if case.expected_answer is None else case.expected_answer
-    return Example(case.case_id, case.stratum, expected, tuple(shown))
+    return Example(case.case_id, case.stratum, expected, tuple(shown), case.input_text)
 
 
 def _describe_split(answers: Sequence[AnswerView]) -> str:
@@ -189,7 +189,7 @@ def _hints(bakeoff_id: int, cases: Sequence[CaseView], judges: Sequence[str]) ->
             hint += (
                 f"; accepted by  graders: [{found.grader}]  in the task, or in a FILE to grade again with "
             )
-            hint += f"`evalq score --run-id {run} --rescore --graders FILE`"
+            hint += f"`evalq score {run} --rescore --graders FILE`"
         yield hint
 
 

@@ -90,7 +90,7 @@ def _list_facts(result: BakeOffResult, row: BakeOffRow) -> Iterator[str]:
 def _list_caveats(result: BakeOffResult, first: Sequence[str]) -> Iterator[str]:
     """The decision's caveats, then the warnings that say something else."""
     yield from first
-    broken = [f"{run.judge}: {run.excluded}" for run in result.runs if run.excluded]
+    broken = [f"{run.judge}: {run.excluded}; left out" for run in result.runs if run.excluded]
     for warning in result.warnings:
         if warning not in first and not warning.startswith(tuple(broken)):
             yield warning

@@ -8,6 +8,7 @@ from typing import Any
 from evalq.definitions.catalogue import all_judges
 from evalq.definitions.judge import JudgeConfig
 from evalq.engines.broker import Broker
+from evalq.records import describe_errors
 from evalq.results import JudgeProgress, Progress
 from evalq.settings import Settings
 from evalq.store import bakeoffs, cached_verdicts, outcomes
@@ -62,7 +63,7 @@ def _judge(tally: JudgeTally, cost: JudgeCost, minutes: float) -> JudgeProgress:
 def _broken(tally: JudgeTally) -> str | None:
     if tally.n_error < _BROKEN_AFTER or tally.n_error < tally.done:
         return None
-    return f"{tally.n_error}/{tally.done} {tally.error_kind} outputs"
+    return describe_errors(tally.n_error, tally.done, tally.error_kind)
 
 
 _NAMES = {"rpm": "requests", "input_tpm": "input", "output_tpm": "output"}

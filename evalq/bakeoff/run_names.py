@@ -46,6 +46,24 @@ def find_target(db: Database, name: str) -> Target:
     return Target(bakeoffs.find(db, name))
 
 
+def find_targets(db: Database, names: Sequence[str], *, by_run_number: bool = False) -> list[Target]:
+    """What each name means, in order; reports every name that matches nothing.
+
+    With `by_run_number` a plain number is always a run's.
+    """
+    found: list[Target] = []
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            is_run = by_run_number and name.isdecimal()
+            found.append(find_run(db, name) if is_run else find_target(db, name))
+        except InputError as exc:
+            problems += exc.problems
+    if problems:
+        raise InputError(*problems)
+    return found
+
+
 def find_run(db: Database, name: str) -> Target:
     """The one run meant; a plain number is a run's, and a bake-off's name means its only run."""
     if name.isascii() and name.isdecimal() and len(name) < 19:

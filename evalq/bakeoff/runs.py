@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalq.bakeoff.holdout import refuse_cases
-from evalq.bakeoff.run_names import Target, find_run, find_target, run_name
+from evalq.bakeoff.run_names import Target, find_run, find_target, find_targets, run_name
 from evalq.errors import InputError, Problem
 from evalq.records import BakeOffRow, OutcomeRow, RunRow
 from evalq.results import Agreement, RunResult
@@ -52,6 +52,22 @@ def find_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
             problems += exc.problems
     if problems:
         raise InputError(*problems)
+    return found
+
+
+def read_runs(db: Database, names: Sequence[str]) -> list[NamedRun]:
+    """The runs with these names; a bake-off's name means its runs, without those of broken judges."""
+    found: list[NamedRun] = []
+    for target in find_targets(db, names):
+        if target.run is not None:
+            found.append(read_run(db, target))
+            continue
+        runs = [read_run(db, run) for run in _runs_by_judge(db, target).values()]
+        found += [entry for entry in runs if not entry.result.excluded]
+    if not found:
+        raise InputError(
+            Problem(f"every judge of {' and '.join(names)} is broken", "`evalq inspect ID` says why")
+        )
     return found
 
 
@@ -159,7 +175,9 @@ def _require_comparable(entries: Sequence[NamedRun], task: str) -> None:
         Problem(f"run {run_id} is named {n} times", "name it once") for run_id, n in times.items() if n > 1
     ]
     if len(entries) < 2:
-        problems.append(Problem("agreement takes two runs", "name them as --run-ids a,b"))
+        problems.append(
+            Problem("agreement takes two runs", "name them, as in `evalq kappa 7/grok-4.3 8/grok-4.3`")
+        )
     if problems:
         raise InputError(*dict.fromkeys(problems))
 

@@ -32,13 +32,12 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 
 
 @click.command("bake-off")
-@click.option("--task", default="", help="A task: its name, or the path of its file; several by commas.")
+@options.task("A task: its name, or the path of its file; several by commas.", default="")
 @click.option("--all-tasks", is_flag=True, help="Every task of the project, one after the other.")
-@click.option(
-    "--eval-set",
-    help="An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
+@options.eval_set(
+    "An evalset of the task: its name, or a path; task=set,task=set for several tasks. "
     "Default: the task's first that is not a holdout. A file in another format (EVAL.yaml, evals.json, "
-    "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task.",
+    "promptfooconfig.yaml, a table of questions) and an eva prompt's folder or eval.yml need no --task."
 )
 @options.judges(
     "The models on trial, by name and separated by commas; default: the task's own. A system of your own: "
@@ -47,7 +46,7 @@ DEMO_TASK, DEMO_SET = "knowledge_audit", "dev-93"
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the task's own."
 )
-@click.option("--grader-model", help="The grader: the model that marks answers; default: the task's own.")
+@options.grader_model("The grader: the model that marks answers; default: the task's own.")
 @click.option(
     "--samples",
     type=int,

@@ -32,7 +32,7 @@ class CheckTarget:
 
 
 @click.command()
-@click.argument("run_name", metavar="RUN", required=False)
+@options.bakeoff_id("run_name", metavar="RUN", required=False)
 @click.option("--labels", "labels_file", type=_PATH, help="Labels to store first: a .csv or .jsonl file.")
 @click.option(
     "--separate", is_flag=True, help="Correct by the grader's sensitivity and specificity (Rogan–Gladen)."
@@ -49,9 +49,9 @@ class CheckTarget:
 @click.option("--seed", type=int, help="Another draw of answers to label; default: the bake-off's seed.")
 @click.option("-o", "label_file", type=_PATH, help="Write the answers to label to FILE.csv or FILE.jsonl.")
 @click.option("--check-grader", is_flag=True, help="Also have known-bad answers graded; spends a little.")
-@click.option("--task", help="With --check-grader: a task, instead of a RUN's.")
-@click.option("--eval-set", help="With --check-grader: an evalset of the task.")
-@click.option("--grader-model", help="With --check-grader: the grader, instead of the task's own.")
+@options.task("With --check-grader: a task, instead of a RUN's.")
+@options.eval_set("With --check-grader: an evalset of the task.")
+@options.grader_model("With --check-grader: the grader, instead of the task's own.")
 @options.max_cost
 @options.allow_unpriced
 @options.as_json("The evalq.calibration/1 document.")

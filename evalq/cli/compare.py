@@ -10,7 +10,7 @@ import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import note, print_json, print_report, print_table, suggest
+from evalq.cli.output import note, print_json, print_report, print_table, say, suggest
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
 from evalq.reports.text import NOTHING, latency, one_line, percent, points, span
@@ -25,26 +25,34 @@ LISTED_CASES = 8
 
 
 @click.command()
-@click.option("--task", required=True, help="The task the runs are of: its name, or the path of its file.")
+@options.bakeoff_id("names", metavar="[ID]...", nargs=-1)
+@options.task("Refuse runs of another task than this: its name, or the path of its file.")
 @click.option(
-    "--run-ids",
-    "run_names",
-    required=True,
-    help="Runs by number or as ID/JUDGE, separated by commas; of one bake-off or of several.",
+    "--run-ids", "run_names", help="Runs by their numbers or as ID/JUDGE, by commas, instead of ID."
 )
 @options.as_json("The evalq.kappa/1 document.")
 @pass_context
-def kappa(context: Context, task: str, run_names: str, as_json: bool) -> int:
+def kappa(
+    context: Context, names: Sequence[str], task: str | None, run_names: str | None, as_json: bool
+) -> int:
     """Measure which runs err alike: κ, AC1, n and interval of every pair, and store them.
 
-    The runs must have answered the same version of one evalset. A judge that gave one verdict only has no κ;
-    two judges of one provider above 0.6 are flagged: do not count them as two votes.
+    ID is a bake-off, which means all its judges but the broken ones, or a run such as 7/grok-4.3; of one
+    bake-off (default: `last`) or of several. The runs must have answered the same version of one evalset. A
+    judge that gave one verdict only has no κ; two judges of one provider above 0.6 are flagged: do not count
+    them as two votes.
     """
-    from evalq.bakeoff.runs import agreement_of, find_runs
+    from evalq.bakeoff.runs import agreement_of, find_runs, read_runs
 
+    if names and run_names:
+        raise InputError(Problem("both ID and --run-ids are given", "give one of them"))
     with context.open_session() as session:
-        entries = find_runs(session.db, options.split_names(run_names))
-        pairs = agreement_of(session.db, entries, _read_task_name(task, context))
+        if run_names:
+            entries = find_runs(session.db, options.split_names(run_names))
+        else:
+            entries = read_runs(session.db, names or ["last"])
+        known_task = _read_task_name(task, context) if task else entries[0].bakeoff.task_name
+        pairs = agreement_of(session.db, entries, known_task)
     if as_json:
         print_json(_kappa_document(entries, pairs))
     else:
@@ -89,8 +97,8 @@ def print_kappa(pairs: "Sequence[Agreement]") -> None:
 
 
 @click.command()
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@options.bakeoff_id("before", metavar="A")
+@options.bakeoff_id("after", metavar="B")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 1),
@@ -141,7 +149,9 @@ def _compare_bakeoffs(db: "Database", found: "Matches", *, margin: float, as_jso
     if as_json:
         print_json(_bakeoffs_document(found, changes, problems, exit_code))
         return exit_code
-    print_table(("judge", "A", "B", "B − A, 95% CI", "p", "verdict"), [_change_row(one) for one in changes])
+    print_table(
+        ("judge", "A", "B", "B − A, 95% CI", "p", "verdict"), [_change_row(one) for one in changes], fit=True
+    )
     for line in (*_unpaired_lines(found), *(str(problem) for problem in problems)):
         note(f"! {one_line(line)}")
     suggest(_compare_command(*found.pairs[0]))
@@ -184,14 +194,14 @@ def _compare_command(first: "NamedRun", second: "NamedRun") -> str:
 
 
 def _print_change(change: "Change") -> None:
-    print_table(("", "A", "B", "B − A"), list(_list_numbers(change)))
+    print_table(("", "A", "B", "B − A"), list(_list_numbers(change)), fit=True)
     for title, cases in _list_cases(change):
         if cases:
             more = f" and {len(cases) - LISTED_CASES} more" if len(cases) > LISTED_CASES else ""
-            click.echo(one_line(f"{title}, {len(cases)}: {', '.join(cases[:LISTED_CASES])}{more}"))
+            say(one_line(f"{title}, {len(cases)}: {', '.join(cases[:LISTED_CASES])}{more}"))
     for warning in change.warnings:
         note(f"! {warning}")
-    click.echo(_describe_verdict(change))
+    say(_describe_verdict(change))
 
 
 def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
@@ -200,7 +210,7 @@ def _list_numbers(change: "Change") -> Iterator[Sequence[str]]:
     yield "run", f"{a.bakeoff_id}/{a.result.judge}", f"{b.bakeoff_id}/{b.result.judge}", ""
     yield "its number", f"{a.result.run_id}", f"{b.result.run_id}", ""
     yield "evalset", a.eval_set, b.eval_set, ""
-    yield "pass rate, 95% CI, n", _format_rate(a), _format_rate(b), ""
+    yield "pass, 95% CI, n", _format_rate(a), _format_rate(b), ""
     yield "on shared cases", "", "", f"{points(found.diff, found.n)} pp {spread} n={found.n}"
     yield "p", "", "", f"{found.p:.3g} ({found.method})"
     yield "$/case", _format_usd(a), _format_usd(b), _format_usd_change(change)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
+@options.bakeoff_id("bakeoff", metavar="ID", default="last")
 @options.output
 @options.display
 @options.collect_run_options
@@ -32,7 +32,7 @@ def watch(context: Context, bakeoff: str, run: RunOptions) -> int:
 
 
 @click.command()
-@click.argument("words", metavar="[ID] [JUDGE]...", nargs=-1)
+@options.bakeoff_id("words", metavar="[ID] [JUDGE]...", nargs=-1)
 @pass_context
 def pause(context: Context, words: Sequence[str]) -> int:
     """Stop spending on a bake-off, or on some of its judges while the others go on.
@@ -56,7 +56,7 @@ def pause(context: Context, words: Sequence[str]) -> int:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
+@options.bakeoff_id("bakeoff", metavar="ID", default="last")
 @options.max_cost
 @options.detach
 @options.output
@@ -87,9 +87,9 @@ def resume(context: Context, bakeoff: str, run: RunOptions) -> int:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
-@click.option("--errors", is_flag=True, help="Every job that ended as errored; the only kind there is.")
-@click.option("--judge", "judges", multiple=True, help="Only this judge's jobs; may be given again.")
+@options.bakeoff_id("bakeoff", metavar="ID", default="last")
+@click.option("--errors", is_flag=True, help="Every job that ended as errored; so it is without this, too.")
+@options.judge("Only this judge's jobs; may be given again.", "judges", multiple=True)
 @options.max_cost
 @options.detach
 @options.output
@@ -105,10 +105,7 @@ def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], r
     from evalq.bakeoff.launch import retry_errors
     from evalq.bakeoff.run_names import find_target
 
-    if not errors:
-        raise InputError(
-            Problem("retry does not say what to run again", f"write `evalq retry {bakeoff} --errors`")
-        )
+    del errors
     if run.detach:
         context.require_fleet()
     with context.open_session(fleet=not run.detach) as session:
@@ -124,7 +121,7 @@ def retry(context: Context, bakeoff: str, errors: bool, judges: Sequence[str], r
 
 
 @click.command()
-@click.argument("bakeoff", metavar="ID", default="last")
+@options.bakeoff_id("bakeoff", metavar="ID", default="last")
 @pass_context
 def cancel(context: Context, bakeoff: str) -> int:
     """Stop a bake-off for good. Answers already paid for are stored and shown; `resume` takes it back."""

@@ -31,7 +31,7 @@ def drift() -> None:
 
 
 @drift.command("accept")
-@click.argument("name", metavar="RUN")
+@options.bakeoff_id("name", metavar="RUN")
 @pass_context
 def accept(context: Context, name: str) -> int:
     """Accept a run as its judge's baseline: the sequential rule compares every later run with it.
@@ -54,7 +54,7 @@ def accept(context: Context, name: str) -> int:
 
 
 @drift.command("status")
-@click.option("--task", help="Only this task.")
+@options.task("Only this task.")
 @options.as_json("The evalq.drift/1 document on stdout.")
 @pass_context
 def status(context: Context, task: str | None, as_json: bool) -> int:
@@ -97,11 +97,9 @@ def _print_judge(judge: Mapping[str, Any]) -> None:
 @click.option(
     "--smoke", is_flag=True, help="One call per judge, on the first case of a set that is not a holdout."
 )
-@click.option("--task", required=True, help="A task: its name, or the path of its file.")
+@options.task("A task: its name, or the path of its file.", required=True)
 @options.judges("Judges by name, separated by commas; default: the task's own.")
-@click.option(
-    "--eval-set", help="The set to check on; with --smoke by default the task's first that is not a holdout."
-)
+@options.eval_set("The set to check on; with --smoke by default the task's first that is not a holdout.")
 @click.option(
     "--rule",
     type=click.Choice(["seed", "confirm", "sequential"]),
@@ -237,7 +235,7 @@ def _print_checks(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]",
         if one.is_regression or not quiet:
             click.echo(one_line(one.line, 600))
     if not quiet:
-        suggest(_next_command(plan, bakeoff_id, found))
+        suggest(_next_command(plan, bakeoff_id, found), f"evalq report {bakeoff_id}")
 
 
 def _next_command(plan: "Plan", bakeoff_id: int, found: "Sequence[CheckResult]") -> str:

@@ -36,8 +36,8 @@ def eva() -> None:
 @eva.command("eval")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--case", "case", help="This case alone; the triggering block is left out.")
-@click.option("--judge", help="Answers the cases and decides on the requests, instead of the models named.")
-@click.option("--grader-model", help="Scores by the rubrics, instead of the models named.")
+@options.judge("Answers the cases and decides on the requests, instead of the models named.")
+@options.grader_model("Scores by the rubrics, instead of the models named.")
 @options.max_cost
 @options.allow_unpriced
 @options.dry_run

@@ -25,7 +25,7 @@ class _Line:
 
 
 @click.command()
-@click.argument("bakeoff", metavar="[ID]", required=False)
+@options.bakeoff_id("bakeoff", metavar="[ID]", required=False)
 @click.option(
     "--repair", "wants_repair", is_flag=True, help="Repair what can be repaired; safe while a fleet runs."
 )

@@ -80,7 +80,7 @@ class _GateResult:
 
 
 @click.command()
-@click.argument("what", metavar="FILE|RUN")
+@options.bakeoff_id("what", metavar="FILE|RUN")
 @click.option(
     "--context",
     "thresholds_of",

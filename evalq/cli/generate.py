@@ -24,12 +24,12 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("cases", metavar="[CASE]...", nargs=-1)
-@click.option("--task", help="The task cases are drafted for: its name, or the path of its file.")
+@options.task("The task cases are drafted for: its name, or the path of its file.")
 @click.option(
     "--n", "--count", "n", type=click.IntRange(1, 10_000), default=60, show_default=True, help="How many."
 )
-@click.option("--judge", metavar="MODEL", help="The judge that drafts; `evalq judges` lists them.")
-@click.option("--eval-set", metavar="draft-NAME", help="The evalset to write; default: draft-N.")
+@options.judge("The model that drafts; `evalq judges` lists them.", metavar="MODEL")
+@options.eval_set("The evalset to write; default: draft-N.", metavar="draft-NAME")
 @click.option("--strata", type=_PATH, help="A YAML file of strata; default: those of the set to draft like.")
 @click.option(
     "--like", metavar="SET", help="The set to draft like, not a holdout; default: the task's first."

@@ -27,7 +27,7 @@ def holdout() -> None:
 
 @holdout.command("freeze")
 @click.argument("eval_set", metavar="SET")
-@click.option("--task", help="The task of the set; default: the only one that has a set of this name.")
+@options.task("The task of the set; default: the only one that has a set of this name.")
 @click.option("--again", is_flag=True, help="The set was changed on purpose: record its new hash.")
 @click.option("--reason", help="Why it was changed; goes into the log with --again.")
 @options.as_json("An object: task, eval_set, set_sha256, head, is_new.")
@@ -56,7 +56,7 @@ def freeze(
 
 
 @holdout.command("log")
-@click.option("--task", help=_TASK_HELP)
+@options.task(_TASK_HELP)
 @options.as_json("The evalq.holdout-log/1 document.")
 @pass_context
 def log(context: Context, task: str | None, as_json: bool) -> int:
@@ -76,7 +76,7 @@ def log(context: Context, task: str | None, as_json: bool) -> int:
 
 
 @holdout.command("verify-log")
-@click.option("--task", help=_TASK_HELP)
+@options.task(_TASK_HELP)
 @click.option("--anchor", help="SEQ:HASH from a report or an alert: that line must still be there.")
 @options.as_json("The evalq.holdout-audit/1 document.")
 @pass_context

@@ -24,8 +24,8 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("file", metavar="FILE", required=False, type=_PATH)
-@click.option("--task", help="The task the cases are for: its name, or the path of its file.")
-@click.option("--eval-set", metavar="NAME", help="The evalset to write; default: ingested.")
+@options.task("The task the cases are for: its name, or the path of its file.")
+@options.eval_set("The evalset to write; default: ingested.", metavar="NAME")
 @click.option(
     "-o", "cases_file", type=_PATH, help="Write the cases to this file instead: .yaml, .json or .jsonl."
 )

@@ -73,7 +73,7 @@ def _print_runs(rows: Sequence[dict[str, Any]]) -> None:
     table = [_list_cells(row) for row in rows]
     head = list(table[0])
     cells = [list(row.values()) for row in table]
-    drop = ("started (UTC)", "$ / cap", "type", "done", "name", "best judge")
+    drop = ("started (UTC)", "$ / cap", "done", "name", "best judge")
     print_table(*fit_columns(head, cells, drop=drop))
     suggest(f"evalq inspect {rows[0]['id']}")
 
@@ -84,8 +84,7 @@ def _list_cells(row: dict[str, Any]) -> dict[str, str]:
         "id": str(row["id"]),
         "task": row["task"],
         "set": row["eval_set"],
-        "type": row["type"],
-        "state": row["state"],
+        "state": _format_state(row),
         "done": f"{row['done']}/{row['jobs']}",
         "best judge": _format_best(row["best"]),
         "$ / cap": f"{money(Decimal(row['spent_usd']))}/{row['cap_usd']}",
@@ -93,6 +92,13 @@ def _list_cells(row: dict[str, Any]) -> dict[str, str]:
         "runs": _format_numbers([run["run_id"] for run in row["runs"]]),
         "name": row["name"] or row["note"] or "–",
     }
+
+
+def _format_state(row: dict[str, Any]) -> str:
+    """The state; of one that is not a plain bake-off also what it is: limited, smoke, final-decision."""
+    if row["type"] == "bake-off":
+        return str(row["state"])
+    return str(row["type"]) if row["state"] == "concluded" else f"{row['state']} ({row['type']})"
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:
@@ -105,18 +111,19 @@ def _format_numbers(numbers: Sequence[int]) -> str:
 def _format_best(best: dict[str, Any] | None) -> str:
     if best is None:
         return "–"
-    return f"{best['judge']} {best['accuracy']:.0%} ({best['ci_low']:.0%}–{best['ci_high']:.0%})"
+    low, high = best["ci_low"] * 100, best["ci_high"] * 100
+    return f"{best['judge']} {best['accuracy']:.0%} ({low:.0f}–{high:.0f})"
 
 
 @click.command()
-@click.argument("bakeoff", metavar="[ID]", required=False)
+@options.bakeoff_id("bakeoff", metavar="[ID]", required=False)
 @click.option("--run-id", "run_id", help="One run, by its number or as ID/JUDGE, instead of ID.")
 @click.option("--show-failures", is_flag=True, help="What failed or could not be graded, by reason.")
 @click.option(
     "--disagreements", is_flag=True, help="Cases on which judges disagree; broken judges do not count."
 )
 @click.option("--case", "case_id", help="One case with every answer in full.")
-@click.option("--judge", help="Only this judge's answers; as ID/JUDGE.")
+@options.judge("Only this judge's answers; as ID/JUDGE.")
 @click.option(
     "--diff", nargs=2, metavar="JUDGE JUDGE", help="Cases that two judges answered differently, word by word."
 )

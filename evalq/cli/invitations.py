@@ -92,7 +92,7 @@ def revoke_command(context: Context, name: str, as_json: bool) -> int:
 
 
 @click.command("ask")
-@click.argument("bakeoff", metavar="ID")
+@options.bakeoff_id("bakeoff", metavar="ID")
 @click.option("--case", "case_id", help="All answers to this case; default: those a label tells most about.")
 @click.option("--count", type=click.IntRange(1, 10_000), default=40, show_default=True, help="Answers.")
 @click.option(

@@ -73,16 +73,65 @@ display = click.option(
 
 
 def _split_judges(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> list[str]:
+    from evalq.definitions.catalogue import all_judges
     from evalq.definitions.judge_specs import split_judges
 
-    return split_judges(values)
+    return split_judges(values, all_judges({}))
 
 
 def judges(help_text: str) -> Callable[[_Command], _Command]:
     """--judges, also called --models: names by commas, or systems of the user's own, as a list."""
     return click.option(
-        "--judges", "--models", "judges", multiple=True, callback=_split_judges, help=help_text
+        "--judges",
+        "--models",
+        "judges",
+        multiple=True,
+        callback=_split_judges,
+        shell_complete=_complete_by("complete_judge"),
+        help=help_text,
     )
+
+
+def judge(help_text: str, *names: str, **more: Any) -> Callable[[_Command], _Command]:
+    """--judge, also called --model: one name."""
+    return click.option(
+        "--judge", "--model", *names, **more, shell_complete=_complete_by("complete_judge"), help=help_text
+    )
+
+
+def grader_model(help_text: str) -> Callable[[_Command], _Command]:
+    """--grader-model: the model that marks answers."""
+    return click.option("--grader-model", shell_complete=_complete_by("complete_judge"), help=help_text)
+
+
+def task(help_text: str, *names: str, **more: Any) -> Callable[[_Command], _Command]:
+    """--task: a name, or the path of a file."""
+    return click.option(
+        "--task", *names, **more, shell_complete=_complete_by("complete_task"), help=help_text
+    )
+
+
+def eval_set(help_text: str, *names: str, **more: Any) -> Callable[[_Command], _Command]:
+    """--eval-set: a name among the task's, or a path."""
+    complete = _complete_by("complete_evalset")
+    return click.option("--eval-set", *names, **more, shell_complete=complete, help=help_text)
+
+
+def bakeoff_id(name: str, **more: Any) -> Callable[[_Command], _Command]:
+    """An argument that names a bake-off, or one of its runs: `7`, `last`, `7/grok-4.3`."""
+    return click.argument(name, **more, shell_complete=_complete_by("complete_id"))
+
+
+def _complete_by(name: str) -> "Callable[[click.Context, click.Parameter, str], list[str]]":
+    """A function of `completion`, which is imported once a shell asks."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        from importlib import import_module
+
+        found: list[str] = getattr(import_module("evalq.cli.completion"), name)(ctx, param, incomplete)
+        return found
+
+    return complete
 
 
 def as_json(help_text: str) -> Callable[[_Command], _Command]:

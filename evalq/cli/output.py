@@ -1,7 +1,5 @@
 """What commands print: results to stdout, everything else to stderr."""
 
-import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -9,30 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from rich.cells import cell_len
 
-from evalq.reports.text import one_line
+from evalq.reports.json_output import json_text
+from evalq.reports.text import fold, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _Result = TypeVar("_Result")
 
-# Control and direction characters in model text: a terminal obeys them even inside a JSON string.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def json_text(value: Any) -> str:
-    """Indented JSON that keeps letters of every language and escapes what a terminal would obey."""
-    return _escape_unsafe(json.dumps(value, ensure_ascii=False, indent=2, default=str))
-
-
-def json_line(value: Any) -> str:
-    """The same on one line, for JSONL."""
-    return _escape_unsafe(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
-
-
-def _escape_unsafe(text: str) -> str:
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+_NARROWEST = 8
+"""Cells below which no column is cut."""
 
 
 def print_json(value: Any) -> None:
@@ -45,16 +31,27 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json_text(value) + "\n", "utf-8")
 
 
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a head, tab-separated when piped; control characters are removed from every cell."""
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, fit: bool = False) -> None:
+    """Print rows under a head, tab-separated when piped; control characters are removed from every cell.
+
+    With `fit`, the cells of the widest columns are cut until a row fits the terminal.
+    """
     cells = [[one_line(str(cell)) for cell in row] for row in (head, *rows)]
     if not sys.stdout.isatty():
         for row in cells:
             click.echo("\t".join(row))
         return
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    widths = [max(cell_len(row[at]) for row in cells) for at in range(len(head))]
+    room = shutil.get_terminal_size().columns - 2 * (len(head) - 1)
+    while fit and sum(widths) > room and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
     for row in cells:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        padded = [_pad(one_line(cell, width), width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(padded).rstrip())
+
+
+def _pad(cell: str, width: int) -> str:
+    return cell + " " * (width - cell_len(cell))
 
 
 def fit_columns(
@@ -84,9 +81,18 @@ def print_report(
     console.print(draw(result, width=console.width, ascii_only=console.options.ascii_only))
 
 
+def say(text: str) -> None:
+    """Print a sentence of a result to stdout, folded at words to a terminal's width."""
+    click.echo(_fold(text, sys.stdout.isatty()))
+
+
 def note(text: str) -> None:
-    """Print a remark to stderr."""
-    click.echo(text, err=True)
+    """Print a remark to stderr, folded at words to a terminal's width."""
+    click.echo(_fold(text, sys.stderr.isatty()), err=True)
+
+
+def _fold(text: str, is_terminal: bool) -> str:
+    return fold(text, shutil.get_terminal_size().columns) if is_terminal else text
 
 
 def warn(text: str) -> None:
@@ -100,8 +106,11 @@ def warn_loudly(text: str) -> None:
 
 
 def suggest(*commands: str) -> None:
-    """Print what to run next to stderr."""
-    note(f"next  {'   '.join(commands)}")
+    """Print what to run next to stderr; each command on a line of its own where one line is too short."""
+    line = f"next  {'   '.join(commands)}"
+    if sys.stderr.isatty() and len(line) > shutil.get_terminal_size().columns:
+        line = "next  " + "\n      ".join(commands)
+    click.echo(line, err=True)
 
 
 def count(number: int, noun: str) -> str:

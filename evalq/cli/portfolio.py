@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("ids", metavar="ID,ID...")
+@options.bakeoff_id("ids", metavar="ID,ID...")
 @options.as_json("The evalq.portfolio/1 document on stdout.")
 @pass_context
 def frontier(context: Context, ids: str, as_json: bool) -> int:

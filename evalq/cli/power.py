@@ -31,8 +31,8 @@ class _Field:
 
 
 @click.command()
-@click.option("--task", required=True, help="A task: its name, or the path of its file.")
-@click.option("--eval-set", help="An evalset of the task; default: its first that is not a holdout.")
+@options.task("A task: its name, or the path of its file.", required=True)
+@options.eval_set("An evalset of the task; default: its first that is not a holdout.")
 @options.judges("Judges to compare, separated by commas: prices the plan too.")
 @click.option("--delta", type=_SHARE, default=0.05, show_default=True, help="The difference to see.")
 @click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Chance of a false claim.")

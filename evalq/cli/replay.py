@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run")
+@options.bakeoff_id("run", metavar="RUN")
 @click.argument("case_id", metavar="CASE")
-@click.option("--judge", help="Whose answer, when RUN is a bake-off of several judges.")
+@options.judge("Whose answer, when RUN is a bake-off of several judges.")
 @click.option(
     "--sample", type=click.IntRange(min=1), default=1, show_default=True, help="Which answer of several."
 )

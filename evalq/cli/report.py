@@ -4,29 +4,21 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
-from evalq.cli.output import json_text, note, suggest
+from evalq.cli.output import note, suggest
 from evalq.errors import InputError, Problem
+from evalq.reports.report_forms import SUFFIXES, ReportForm, render_report, write_report
 
 if TYPE_CHECKING:
     from evalq.reports.cases import CaseView
     from evalq.reports.report_parts import Report
     from evalq.store.database import Database
 
-Form = Literal["html", "md", "json", "junit", "csv", "parquet"]
-SUFFIXES: dict[Form, str] = {
-    "html": ".html",
-    "md": ".md",
-    "json": ".json",
-    "junit": ".xml",
-    "csv": ".csv",
-    "parquet": ".parquet",
-}
 TO_FILE = ("html", "parquet")
 """Forms that are no use on a terminal: without -o they go to a file."""
 
@@ -39,19 +31,19 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 class ReportOptions:
     """What form a report takes, and where it goes."""
 
-    form: Form = "html"
+    form: ReportForm = "html"
     output: Path | None = None
     force: bool = False
     monthly_cases: int | None = None
 
 
-def _form_option(form: Form, text: str) -> Callable[[_Command], _Command]:
+def _form_option(form: ReportForm, text: str) -> Callable[[_Command], _Command]:
     """A flag that chooses a form."""
     return click.option(f"--{form}", "form", flag_value=form, help=text)
 
 
 @click.command()
-@click.argument("name", metavar="ID", default="last")
+@options.bakeoff_id("name", metavar="ID", default="last")
 @_form_option("html", "One HTML file that opens without a network. The default.")
 @_form_option("md", "Markdown that fits a comment of a pull request.")
 @_form_option("json", "The evalq.report/1 document.")
@@ -74,7 +66,8 @@ def report(context: Context, name: str, how: ReportOptions) -> int:
     """Write a report to share: the answer first, then numbers, charts, cases, method.
 
     ID is a bake-off, a drift check's bake-off, `last`, or a suite run such as suite-7, whose thresholds are
-    checked as `evalq gate` does. Cases of a holdout are never in a report.
+    checked as `evalq gate` does; a run such as 7/grok-4.3 means its bake-off. Cases of a holdout are never
+    in a report.
     """
     how = ReportOptions(how.form or "html", how.output, how.force, how.monthly_cases)
     path = _choose_path(name, how)
@@ -84,7 +77,7 @@ def report(context: Context, name: str, how: ReportOptions) -> int:
         if path is None and how.form in TO_FILE:
             path = Path(f"evalq-report-{found.id}{SUFFIXES[how.form]}")
             _refuse_foreign(path, how)
-        _write(path, render(found, cases, how.form))
+        _write(path, render_report(found, cases, how.form))
     suggest(*_list_next_commands(found))
     return 0
 
@@ -94,38 +87,23 @@ def gather(
 ) -> "tuple[Report, Iterator[CaseView]]":
     """The report on what a name means, and all its cases, which are read when they are asked for."""
     from evalq.bakeoff import bakeoff_report
+    from evalq.bakeoff.run_names import find_target
     from evalq.drift.drift_report import gather_drift_report
     from evalq.formats.suite.suite_report import gather_suite_report
     from evalq.store import bakeoffs, suite_runs
 
     if suite_runs.is_name(name):
         return gather_suite_report(db, name, monthly_cases=monthly_cases)
-    if not bakeoffs.is_name(name):
+    is_run = bakeoffs.split_run_name(name) or name.startswith("run-")
+    if not is_run and not bakeoffs.is_name(name):
         remedy = "give a bake-off's number, `last`, `@-2`, or a suite run such as suite-7"
         raise InputError(Problem(f"{name!r} is neither a bake-off nor a suite run", remedy))
-    bakeoff_id = bakeoffs.find(db, name)
+    target = find_target(db, name)
+    bakeoff_id = target.bakeoff_id
+    if target.run is not None:
+        note(f"{name} is a run of bake-off {bakeoff_id}, which the report is on")
     found = gather_drift_report(db, bakeoff_id, monthly_cases=monthly_cases)
     return found, bakeoff_report.iterate_cases(db, bakeoff_id)
-
-
-def render(found: "Report", cases: "Iterator[CaseView]", form: Form) -> Iterator[bytes]:
-    """The report in a form, in pieces."""
-    from evalq.reports.answer_table import render_csv, render_parquet
-    from evalq.reports.html_page import render_html
-    from evalq.reports.junit import render_junit
-    from evalq.reports.markdown import render_markdown
-    from evalq.reports.report_json import report_document
-
-    if form == "csv":
-        yield from (line.encode() for line in render_csv(cases))
-    elif form == "parquet":
-        yield render_parquet(cases)
-    elif form == "junit":
-        yield render_junit(found, cases).encode()
-    elif form == "json":
-        yield (json_text(report_document(found)) + "\n").encode()
-    else:
-        yield (render_html(found) if form == "html" else render_markdown(found)).encode()
 
 
 def _choose_path(name: str, how: ReportOptions) -> Path | None:
@@ -146,21 +124,13 @@ def _refuse_foreign(path: Path | None, how: ReportOptions) -> None:
 
 
 def _write(path: Path | None, pieces: Iterator[bytes]) -> None:
-    """Write the pieces; the first is made before the file is opened, so that a refusal leaves none."""
-    first = next(pieces)
+    """Write to stdout or to a file, whose name is printed."""
     if path is None or path == STDOUT:
-        for piece in (first, *pieces):
+        for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
         return
-    try:
-        with path.open("wb") as file:
-            file.write(first)
-            file.writelines(pieces)
-    except OSError as exc:
-        raise InputError(
-            Problem(f"cannot be written: {exc.strerror}", "name another file", str(path))
-        ) from None
+    write_report(path, pieces)
     note(f"wrote {path} ({path.stat().st_size / 1000:,.0f} kB)")
     click.echo(str(path))
 

@@ -12,8 +12,9 @@ import click
 from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.invitations import ask_labels, invite_command, reviewers_command, revoke_command
-from evalq.cli.output import json_line, note, print_json, print_table, suggest
+from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.errors import InputError, Problem
+from evalq.reports.json_output import json_line
 
 if TYPE_CHECKING:
     from evalq.cli.review_session import ReviewScope
@@ -39,7 +40,7 @@ for _command in (invite_command, reviewers_command, revoke_command, ask_labels):
 
 
 @review.command("next")
-@click.argument("bakeoff", metavar="[ID]", required=False)
+@options.bakeoff_id("bakeoff", metavar="[ID]", required=False)
 @_reviewer
 @_grader
 @click.option("--adjudicate", "adjudicates", is_flag=True, help="An item that people disagree on.")
@@ -160,7 +161,7 @@ def undo_command(context: Context, item: str | None, reviewer: str | None, as_js
 
 
 @review.command("status")
-@click.argument("bakeoff", metavar="[ID]", default="last")
+@options.bakeoff_id("bakeoff", metavar="[ID]", default="last")
 @_as_json
 @pass_context
 def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
@@ -183,7 +184,7 @@ def status_command(context: Context, bakeoff: str, as_json: bool) -> int:
 
 
 @review.command("export")
-@click.argument("bakeoff", metavar="ID")
+@options.bakeoff_id("bakeoff", metavar="ID")
 @click.option("-o", "output", type=_FILE, help="Write to FILE.jsonl; default: stdout.")
 @_grader
 @pass_context

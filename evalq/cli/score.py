@@ -1,5 +1,6 @@
 """Commands on grading: score stored answers again, and look after the verdict cache."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--run-id",
-    "run_names",
-    required=True,
-    help="Runs by number or as ID/JUDGE, separated by commas; `last` for all of the newest bake-off.",
-)
+@options.bakeoff_id("names", metavar="[ID]...", nargs=-1)
+@click.option("--run-id", "run_names", help="Runs by their numbers or as ID/JUDGE, by commas, instead of ID.")
 @click.option("--rescore", is_flag=True, help="Grade the stored answers again; required.")
 @click.option(
     "--scorer", type=click.Choice(["llm_judge", "strict_substring"]), help="Instead of the one used then."
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file of graders to mark with in place of the task's own.",
 )
-@click.option("--grader-model", help="Another grader model than the one used then.")
+@options.grader_model("Another grader model than the one used then.")
 @click.option("--as-recorded", is_flag=True, help="By the task as it was then, not by its file as it is now.")
 @click.option(
     "--final-decision", "is_final", is_flag=True, help="On a holdout-… set: one more look, recorded for good."
@@ -50,7 +47,8 @@ if TYPE_CHECKING:
 @pass_context
 def score(
     context: Context,
-    run_names: str,
+    names: Sequence[str],
+    run_names: str | None,
     rescore: bool,
     scorer: Any,
     graders_file: Path | None,
@@ -59,10 +57,11 @@ def score(
     is_final: bool,
     run: RunOptions,
 ) -> int:
-    """Grade the stored answers of a run again; no judge is asked.
+    """Grade the stored answers of a bake-off, or of its runs, again; no judge is asked.
 
-    The result is a new bake-off linked to the old one. Verdicts that grader models have given before come
-    from the cache: the same graders cost nothing, a changed rubric pays only for what it grades.
+    ID is a bake-off, `last`, or a run such as 7/grok-4.3; several runs must be of one bake-off. The result
+    is a new bake-off linked to the old one. Verdicts that grader models have given before come from the
+    cache: the same graders cost nothing, a changed rubric pays only for what it grades.
     """
     from evalq.bakeoff.rescore import Regrading, forecast, plan_rescore, start_rescore
     from evalq.cli.progress import watch_and_show
@@ -74,7 +73,7 @@ def score(
     wanted = Regrading(scorer, grader_model, graders_file, as_recorded, is_final, context.root)
     cap_usd = context.cap_usd(run.max_cost_usd)
     with context.open_session(fleet=not run.dry_run) as session:
-        source, runs = _find_runs(session.db, options.split_names(run_names))
+        source, runs = _find_runs(session.db, names, run_names)
         plan = plan_rescore(session, runs, source, wanted)
         expected = forecast(session.db, plan)
         note(f"{_describe(plan, expected)}, cap ${money(cap_usd)}")
@@ -86,22 +85,28 @@ def score(
     return 0
 
 
-def _find_runs(db: "Database", names: list[str]) -> "tuple[BakeOffRow, list[RunRow]]":
+def _find_runs(
+    db: "Database", names: Sequence[str], run_names: str | None
+) -> "tuple[BakeOffRow, list[RunRow]]":
     """The named runs and the one bake-off they belong to; a bake-off's name means all of its runs."""
-    from evalq.bakeoff.runs import find_runs
+    from evalq.bakeoff.run_names import find_targets
     from evalq.store import bakeoffs
 
-    if len(names) == 1 and not names[0].isdecimal() and bakeoffs.is_name(names[0]):
-        bakeoff_id = bakeoffs.find(db, names[0])
-        return bakeoffs.get(db, bakeoff_id), bakeoffs.runs(db, bakeoff_id)
-    entries = find_runs(db, names)
-    if not entries:
-        raise InputError(Problem("no run is named", "give --run-id N, or --run-id last"))
-    if len({entry.bakeoff.id for entry in entries}) > 1:
+    if bool(names) == bool(run_names and run_names.strip(" ,")):
+        raise InputError(
+            Problem("score takes ID or --run-id", "name one, as in `evalq score last --rescore`")
+        )
+    given = options.split_names(run_names) if run_names else names
+    targets = find_targets(db, given, by_run_number=run_names is not None)
+    ids = {target.bakeoff_id for target in targets}
+    if len(ids) > 1:
         raise InputError(
             Problem("the runs are of several bake-offs", "score those of one bake-off at a time")
         )
-    return entries[0].bakeoff, [entry.run for entry in entries]
+    source = bakeoffs.get(db, targets[0].bakeoff_id)
+    if any(target.run is None for target in targets):
+        return source, bakeoffs.runs(db, source.id)
+    return source, [target.run for target in targets if target.run]
 
 
 def _describe(rescore: "Rescore", expected: "Forecast") -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalq.cli import options
 from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note
 from evalq.errors import InputError, Problem
@@ -24,8 +25,8 @@ _PRICE = "price: {input: 1, output: 4}"
     "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="0: any free one."
 )
 @click.option("--config", type=click.Path(path_type=Path), help="Profiles by model, in YAML or JSON.")
-@click.option("--task", "tasks", multiple=True, help="With --eval-set: cases whose answers it knows.")
-@click.option("--eval-set", "evalsets", multiple=True, help="One for each --task, or several for one.")
+@options.task("With --eval-set: cases whose answers it knows.", "tasks", multiple=True)
+@options.eval_set("One for each --task, or several for one.", "evalsets", multiple=True)
 @pass_context
 def simulator(
     context: Context, port: int, config: Path | None, tasks: tuple[str, ...], evalsets: tuple[str, ...]

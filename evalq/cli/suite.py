@@ -46,7 +46,7 @@ _FILTER_OPTIONS = (
 )
 _ANSWER_OPTIONS = (
     options.judges("Judges by name, separated by commas; default: the suite's own."),
-    click.option("--grader-model", help="The model that grades, instead of those the suite names."),
+    options.grader_model("The model that grades, instead of those the suite names."),
     click.option("--samples", type=int, help="Answers per eval; default: the suite's, or 1."),
     click.option("--seed", type=int, default=0, show_default=True, help="Order, and simulated answers."),
     click.option(
@@ -297,11 +297,11 @@ def list_next_commands(suite_run: str, bakeoffs: Sequence[int]) -> list[str]:
     commands = [f"evalq gate {suite_run}"]
     if bakeoffs:
         commands.append(f"evalq inspect {bakeoffs[0]} --show-failures")
-    return commands
+    return [*commands, f"evalq report {suite_run}", "evalq web"]
 
 
 @suite.command("report")
-@click.argument("name", metavar="ID", default="last")
+@options.bakeoff_id("name", metavar="ID", default="last")
 @click.option("--output-dir", type=click.Path(path_type=Path), help="Write the report's files there, too.")
 @click.option("--verbose", is_flag=True, help="Print a line for every eval.")
 @options.as_json("The report on stdout, as JSON.")

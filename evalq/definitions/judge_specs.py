@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from pydantic import ValidationError
 
@@ -23,10 +23,10 @@ def is_spec(text: str) -> bool:
     return _FORM.match(text) is not None
 
 
-def split_judges(values: Iterable[str]) -> list[str]:
+def split_judges(values: Iterable[str], known: Container[str] = ()) -> list[str]:
     """The judges of several values of an option: each a list of names by commas, or one program as it is.
 
-    A comma inside a command belongs to it, unless another judge that is written out follows.
+    A comma inside a command belongs to it, unless a `known` judge or one that is written out follows.
     """
     judges = []
     for value in values:
@@ -37,12 +37,16 @@ def split_judges(values: Iterable[str]) -> list[str]:
             at += 1
             found = _FORM.match(text)
             if found and found["form"] == "command:":
-                while at < len(parts) and not is_spec(parts[at].strip()):
+                while at < len(parts) and not _is_judge(parts[at].strip(), known):
                     text += f",{parts[at]}"
                     at += 1
             if text:
                 judges.append(text)
     return judges
+
+
+def _is_judge(text: str, known: Container[str]) -> bool:
+    return is_spec(text) or text in known
 
 
 def read_spec(text: str) -> JudgeConfig:

@@ -19,7 +19,7 @@ EXCERPT = 20_000
 
 PIPED_WIDTH = 500
 WIDEST_NAME = 24
-COLUMNS = ("why", "case", "stratum", "judge", "sample", "verdict", "expected", "answer", "reason")
+COLUMNS = ("why", "case", "stratum", "judge", "sample", "verdict", "expected", "answer", "reason", "input")
 
 _Side = Literal["expected", "answer"]
 _STYLES: dict[_Side, str] = {"expected": f"underline {GOOD}", "answer": f"underline {PROBLEM}"}
@@ -45,6 +45,7 @@ class Example:
     stratum: str
     expected: str
     answers: tuple[ShownAnswer, ...]
+    input: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def render_plain_answers(page: AnswerPage) -> str:
 def _plain_rows(group: AnswerGroup, example: Example) -> Iterator[str]:
     about = (group.why, example.case_id, example.stratum or "-")
     for answer in example.answers:
-        texts = [one_line(text, PIPED_WIDTH) for text in (example.expected, answer.text, answer.reason)]
+        given = (example.expected, answer.text, answer.reason, example.input)
+        texts = [one_line(text, PIPED_WIDTH) for text in given]
         said = (answer.judge, str(answer.sample), answer.verdict)
         yield tab_separated([*about, *said, *(text or "-" for text in texts)])
 
@@ -131,10 +133,12 @@ def _render_group(
 def _render_example(
     example: Example, canvas: Canvas, *, pairwise: bool, has_styles: bool
 ) -> Iterator[RenderableType]:
-    """The case's id, then one line for the expected text and for each answer, cut to the width."""
+    """The case's id and input, then a line for the expected text and for each answer, cut to the width."""
     heading = Text("  ").append(canvas.cell(example.case_id))
     if example.stratum:
         heading.append("  ").append(canvas.cell(example.stratum, QUIET))
+    if example.input:
+        heading.append("  ").append(canvas.text(one_line(example.input[:EXCERPT], canvas.width), QUIET))
     yield _cut(heading, canvas)
     names = [_name_of(answer, len(example.answers)) for answer in example.answers]
     column = min(max(cell_len(name) for name in ("expected", *names)), WIDEST_NAME)

@@ -125,10 +125,22 @@ def render_measures(result: BakeOffResult, canvas: Canvas) -> Iterator[Renderabl
 def measure_rows(result: BakeOffResult) -> list[Row]:
     """The measures with all judges of a measure together, so that they compare."""
     by_measure: dict[str, list[Row]] = {}
+    repeated = _repeated_metrics(result)
     for run in result.runs:
         for row in _rows_of_run(run):
-            by_measure.setdefault(row[0], []).append(row)
+            if row[0] not in repeated:
+                by_measure.setdefault(row[0], []).append(row)
     return list(chain.from_iterable(by_measure.values()))
+
+
+def _repeated_metrics(result: BakeOffResult) -> set[str]:
+    """Metrics that are the pass rate once more, as that of a task's only check is."""
+    names = {name for run in result.runs for name in run.metrics}
+    for run in result.runs:
+        for name, rate in run.metrics.items():
+            if rate.accuracy != run.accuracy or rate.n != run.n_graded:
+                names.discard(name)
+    return names
 
 
 def _rows_of_run(run: RunResult) -> Iterator[Row]:

@@ -21,6 +21,7 @@ QUIET = "dim"
 _HOSTILE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_WORDS = re.compile(r"\s*(?:`[^`]*`|[^\s`])+\s*|\s+|`")
 _LINE_ENDS = re.compile(r"\r\n|[\u2028\u2029]")
 
 _ASCII = str.maketrans(
@@ -60,6 +61,23 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is None or cell_len(line) <= width:
         return line
     return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
+
+
+def fold(text: str, width: int) -> str:
+    """The text with its lines broken between words to fit; what is in backticks stays whole, to be copied."""
+    return "\n".join(_fold_line(line, width) for line in text.split("\n"))
+
+
+def _fold_line(line: str, width: int) -> str:
+    if cell_len(line) <= width:
+        return line
+    folded, begun = [], ""
+    for word in _WORDS.findall(line):
+        if begun and cell_len(begun + word.rstrip()) > width:
+            folded.append(begun.rstrip())
+            begun = ""
+        begun += word
+    return "\n".join([*folded, begun.rstrip()])
 
 
 def percent(share: float | None, n: int) -> str:

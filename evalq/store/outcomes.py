@@ -83,6 +83,9 @@ def evidence(db: Database | Connection, bakeoff_id: int, *, run_id: int | None =
         scores={(row["run_id"], row["grader"]): tuple(row["scores"]) for row in scores},
         savings=cached_verdicts.savings(db, bakeoff_id),
         opinions={row["grader"]: tuple(row["details"]) for row in opinions},
+        first_faults={
+            row["run_id"]: row["message"] for row in db.rows("first_faults", bakeoff_id=bakeoff_id)
+        },
     )
 
 

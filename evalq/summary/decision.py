@@ -15,7 +15,12 @@ _SMALL_SET = 30
 _UNREACHABLE_CASES = 20_000
 _LISTED = 3
 _LONGEST_REASON = 80
-_FRACTIONS = ((Decimal("0.15"), "a tenth"), (Decimal("0.29"), "a quarter"), (Decimal("0.4"), "a third"))
+_FRACTIONS = (
+    (Decimal("0.15"), "a tenth"),
+    (Decimal("0.22"), "a fifth"),
+    (Decimal("0.29"), "a quarter"),
+    (Decimal("0.4"), "a third"),
+)
 
 
 def decide(result: BakeOffResult) -> Decision:

@@ -10,6 +10,7 @@ _LONGEST = 2_000
 """Characters of an answer that are looked at; a longer one differs in more than its form."""
 
 IGNORE_CASE = "{type: equals, case_sensitive: false}"
+IGNORE_SIGNS = "{type: equals, case_sensitive: false, ignore_punctuation: true}"
 FIND_INSIDE = "{type: icontains}"
 
 
@@ -59,9 +60,17 @@ def _choose_grader(pairs: list[tuple[str, str]]) -> str | None:
     """The strictest check that accepts every pair."""
     if all(wanted.strip().casefold() == answer.strip().casefold() for wanted, answer in pairs):
         return IGNORE_CASE
+    if all(_drop_signs(wanted) == _drop_signs(answer) for wanted, answer in pairs):
+        return IGNORE_SIGNS
     if all(wanted.strip().casefold() in answer.casefold() for wanted, answer in pairs):
         return FIND_INSIDE
     return None
+
+
+def _drop_signs(text: str) -> str:
+    """The text as `ignore_punctuation` reads it: every run of signs and blanks is one blank."""
+    kept = [" " if unicodedata.category(sign).startswith("P") else sign for sign in text]
+    return _join_words("".join(kept)).casefold()
 
 
 def _join_words(text: str) -> str:

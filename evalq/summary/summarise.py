@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow
+from evalq.records import BakeOffRow, CallTotals, Evidence, OutcomeRow, RunRow, describe_errors
 from evalq.results import BakeOffResult, Calls, CiMethod, PassK, Rate, RunResult
 from evalq.stats.intervals import latency_quantile, mean_ci
 from evalq.stats.passk import Estimator, pass_at_k, pass_hat_k, pass_hat_k_unbiased
@@ -47,7 +47,7 @@ def summarise(
         runs=tuple(results),
         comparisons=tuple(comparisons(found, ranking)),
         kappa=tuple(agreements(_votes(passed, ranking), vendors)),
-        warnings=(*warnings(bakeoff, runs, results), *cost_warnings(runs, evidence.calls)),
+        warnings=_collect_warnings(bakeoff, runs, results, evidence),
         next=tuple(next_commands(bakeoff, results)),
         n_jobs=sum(run.n_jobs for run in runs),
         n_done=len(evidence.outcomes),
@@ -55,6 +55,13 @@ def summarise(
         rescored_from=bakeoff.rescored_from,
         grading=tuple(grading_notes(evidence.opinions)),
     )
+
+
+def _collect_warnings(
+    bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult], evidence: Evidence
+) -> tuple[str, ...]:
+    found = warnings(bakeoff, runs, results, evidence.first_faults)
+    return (*found, *cost_warnings(runs, evidence.calls))
 
 
 def summarise_run(
@@ -150,7 +157,7 @@ def _exclusion_reason(run: RunRow, outcomes: Sequence[OutcomeRow], n_graded: int
     if n_graded or not outcomes or any(row.verdict == "pending_review" for row in outcomes):
         return None
     kind, count = Counter(row.error_kind or "errored" for row in outcomes).most_common(1)[0]
-    return f"{count}/{len(outcomes)} {kind} outputs"
+    return describe_errors(count, len(outcomes), kind)
 
 
 def _total_calls(evidence: Evidence) -> Calls:

@@ -18,14 +18,23 @@ _RETRIABLE = ("worker_lost", "internal")
 _LOW_ALPHA = 0.667
 """Krippendorff's own limit: below it not even tentative conclusions."""
 
+_LONGEST_FAULT = 200
+
 Details = Mapping[str, Any]
 """The details of one grade, as stored."""
 
 
-def warnings(bakeoff: BakeOffRow, runs: Sequence[RunRow], results: Sequence[RunResult]) -> Iterator[str]:
-    """What a reader must know before acting on the numbers."""
+def warnings(
+    bakeoff: BakeOffRow,
+    runs: Sequence[RunRow],
+    results: Sequence[RunResult],
+    first_faults: Mapping[int, str] | None = None,
+) -> Iterator[str]:
+    """What a reader must know before acting on the numbers; `first_faults` are by run."""
     for result in results:
-        yield from _run_warnings(result)
+        yield from _run_warnings(result, (first_faults or {}).get(result.run_id, ""))
+    if bakeoff.run_type == "limited":
+        yield "a trial on the first cases only, by --limit: `last` does not mean it"
     yield from _stop_warnings(bakeoff)
     for run in runs:
         if run.grades_itself:
@@ -50,16 +59,25 @@ def cost_warnings(runs: Sequence[RunRow], calls: Mapping[tuple[int, str], CallTo
             yield f"{run.judge}: {calls_cost} more than the worst case; check the judge's price and limits"
 
 
-def _run_warnings(result: RunResult) -> Iterator[str]:
+def _run_warnings(result: RunResult, first_fault: str) -> Iterator[str]:
     if result.excluded:
-        yield f"{result.judge}: {result.excluded}; left out of ranking and agreement: broken, not bad"
+        is_told = first_fault in result.excluded
+        reason = result.excluded if is_told else f"{result.excluded}: {_cut_short(first_fault)}"
+        yield f"{result.judge}: {reason}; left out of ranking and agreement: broken, not bad"
     elif result.n_error:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.errors.items()))
+        kinds = ", ".join(
+            f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(result.errors.items())
+        )
         share = f"{result.n_error} of {result.n_ended}"
         yield f"{result.judge}: {share} not graded ({kinds}); its rate is over the rest"
     if result.n_pending:
         share = f"{result.n_pending} of {result.n_ended} answers"
         yield f"{result.judge}: {share} wait for review by people; its rate is over the rest"
+
+
+def _cut_short(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST_FAULT else f"{line[:_LONGEST_FAULT]}…"
 
 
 def _stop_warnings(bakeoff: BakeOffRow) -> Iterator[str]:
@@ -88,9 +106,8 @@ def next_commands(bakeoff: BakeOffRow, results: Sequence[RunResult]) -> Iterator
     if sum(not result.excluded for result in results) > 1:
         yield f"evalq inspect {bakeoff.id} --disagreements"
     yield f"evalq inspect {bakeoff.id} --show-failures"
-    if bakeoff.state == "concluded":
-        yield f"evalq report {bakeoff.id}"
-        yield "evalq web"
+    yield f"evalq report {bakeoff.id}"
+    yield "evalq web"
 
 
 def _is_paused(result: RunResult) -> bool:

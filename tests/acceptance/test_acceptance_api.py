@@ -55,6 +55,7 @@ print(json.dumps({
     "verdicts": frame.groupby("judge")["verdict"].value_counts().to_dict().__len__(),
     "failed": [(case.case_id, answer.answer_text) for case in failed for answer in case.answers],
     "disagreements": len(baked.cases("disagreements")), "refused": refused,
+    "reports": [loaded.report(f"x{end}").read_text()[:15] for end in (".html", ".md", ".csv")],
 }))
 """
 CANCELLED = """\
@@ -115,6 +116,7 @@ def test_functions_and_lists_are_judges_and_cases_and_their_answers_can_be_read(
     assert "12/12 empty outputs" in said["printed"]
     assert "<table>" in said["html"]
     assert "judge 'god' is not in bake-off" in said["refused"]
+    assert said["reports"] == ["<!doctype html>", "<!-- evalq repo", "case_id,stratum"]
     assert project.is_quiet()
 
 

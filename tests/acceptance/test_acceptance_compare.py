@@ -85,6 +85,15 @@ def test_kappa_is_printed_and_stored_across_bake_offs(baked: Any) -> None:
     assert baked.run("fsck").returncode == 0
 
 
+def test_kappa_takes_bake_offs_and_runs_as_its_siblings_do(baked: Any) -> None:
+    def runs(*names: str) -> list[int]:
+        return [run["run_id"] for run in baked.bake("kappa", *names)["runs"]]
+
+    assert runs("1") == [1, 2]
+    assert runs("1/good", "2/good") == [1, 3]
+    assert runs("--task", "capitals", "--run-ids", "2,1") == [2, 1]
+
+
 def test_a_bake_off_shows_who_errs_alike(baked: Any) -> None:
     done = baked.run("inspect", "1", "--kappa")
     assert (done.returncode, done.stdout.splitlines()[1].split("\t")[:2]) == (0, ["good", "poor"])
@@ -147,6 +156,9 @@ def test_another_interval_is_shown_when_asked_for_and_wilsons_is_stored(baked: A
         (("compare", "1:good", "1:god"), "judge 'god' is not in bake-off 1"),
         (("kappa", "--task", "rivers", "--run-ids", "1,2"), "is of task 'capitals', not 'rivers'"),
         (("kappa", "--task", "capitals", "--run-ids", "1"), "agreement takes two runs"),
+        (("kappa", "1/good"), "agreement takes two runs"),
+        (("kappa", "1", "98", "99"), "there is no bake-off 98"),
+        (("kappa", "1", "--run-ids", "1"), "both ID and --run-ids are given"),
         (("power", "--task", "nothing"), "no task 'nothing'"),
         (("power", "--task", "capitals", "--delta", "0"), "--delta"),
     ],

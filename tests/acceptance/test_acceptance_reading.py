@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,6 +163,20 @@ def test_the_result_ends_with_its_decision(baked: Any) -> None:
     last_lines = read(baked, "inspect", "1").splitlines()[-2:]
     assert last_lines[0] == f"# decision\t{decision['sentence']}"
     assert "1 judge excluded as broken: mute" in last_lines[1]
+
+
+def test_a_shell_completes_bake_offs_and_their_judges(baked: Any) -> None:
+    patient = "import evalq.cli.completion as c, evalq.cli.main as m; c.PATIENCE_S = 600; m.run([])"
+
+    def complete(line: str) -> list[str]:
+        asked = {"_EVALQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        done = replace(baked, settings=asked).python("-c", patient)
+        assert done.stderr == ""
+        return [row.removeprefix("plain,") for row in done.stdout.splitlines()]
+
+    assert {"last", "@-2", "1"} <= set(complete("evalq inspect "))
+    assert complete("evalq kappa 1/") == ["1/good", "1/poor", "1/mute", "1/hostile"]
+    assert complete("evalq report 1/po") == ["1/poor"]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_changed_rubric_asks_again_for_what_a_model_marks_and_only_that(audite
 
 def test_another_scorer_marks_the_same_answers(audited: Any) -> None:
     name = f"{audited.first['id']}:sim-grok-4.3"
-    strict = audited.bake("score", "--run-id", name, "--rescore", "--scorer", "strict_substring")
+    strict = audited.bake("score", name, "--rescore", "--scorer", "strict_substring")
     assert (strict["scorer"], strict["spent_usd"]) == ("strict_substring", "0.00")
     assert run_of(strict)["n_cases"] == 93
     old, new = (
@@ -134,6 +134,8 @@ def test_a_question_put_again_is_metered_like_any_other(audited: Any) -> None:
     ("arguments", "words"),
     [
         (("score", "--run-id", "last"), "give --rescore"),
+        (("score", "--rescore"), "score takes ID or --run-id"),
+        (("score", "1", "2", "--rescore"), "the runs are of several bake-offs"),
         (("score", "--run-id", "999999", "--rescore"), "there is no run '999999'"),
         (("score", "--run-id", "last", "--rescore", "--graders", "none.yaml"), "none.yaml: no such file"),
         (("score", "--run-id", "last", "--rescore", "--graders", "bad.yaml"), "bad.yaml:1"),

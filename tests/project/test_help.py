@@ -11,7 +11,7 @@ from click.shell_completion import ShellComplete
 from patience import PATIENCE_S
 
 import evalq as evalq_package
-from evalq.cli.main import COMMANDS
+from evalq.cli.main import COMMANDS, GROUPS
 from evalq.cli.main import evalq as program
 
 HEAVY = {
@@ -64,7 +64,7 @@ def test_help_lists_every_command_with_its_line() -> None:
 def test_help_may_be_asked_for_briefly_and_is_shown_when_nothing_is_asked() -> None:
     assert evalq("-h").stdout == evalq("--help").stdout
     bare = evalq()
-    assert "Commands:" in bare.stderr
+    assert "First steps:" in bare.stderr
     assert bare.returncode == 2
 
 
@@ -93,6 +93,13 @@ def test_the_installed_program_is_the_module() -> None:
         [installed, "--help"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert (done.returncode, done.stdout) == (0, evalq("--help").stdout)
+
+
+def test_help_shows_the_commands_by_group_and_fits_eighty_columns() -> None:
+    lines = evalq("--help").stdout.splitlines()
+    assert [line.removesuffix(":") for line in lines if line.removesuffix(":") in GROUPS] == list(GROUPS)
+    assert len(COMMANDS) == sum(len(group) for group in GROUPS.values())
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_the_shell_may_complete_every_command() -> None:

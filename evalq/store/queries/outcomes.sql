@@ -10,6 +10,11 @@ LEFT JOIN completions k ON k.job_id = o.job_id
 WHERE o.bakeoff_id = %(bakeoff_id)s AND (%(run_id)s::bigint IS NULL OR o.run_id = %(run_id)s)
 ORDER BY c.ordinal, o.sample, o.run_id;
 
+-- first_faults --
+-- Of each run, the message of the first job whose call failed.
+SELECT DISTINCT ON (run_id) run_id, message FROM outcomes
+WHERE bakeoff_id = %(bakeoff_id)s AND verdict = 'errored' AND starts_with(error_kind, 'call_') ORDER BY run_id, job_id;
+
 -- grade_scores --
 -- The scores of graders that give more than a verdict, by run and grader.
 SELECT o.run_id, g.grader, array_agg(g.score ORDER BY o.job_id) AS scores

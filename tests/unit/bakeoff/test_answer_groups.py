@@ -133,7 +133,7 @@ def test_answers_right_but_for_their_form_come_with_the_grader_that_accepts_them
     (hint,) = page.hints
     assert hint.startswith("a: 2 failures differ only in case from what is expected")
     assert "graders: [{type: equals, case_sensitive: false}]" in hint
-    assert hint.endswith("`evalq score --run-id 7/a --rescore --graders FILE`")
+    assert hint.endswith("`evalq score 7/a --rescore --graders FILE`")
 
 
 def test_a_form_that_no_check_accepts_is_only_counted(result_with: Any) -> None:

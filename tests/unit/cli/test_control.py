@@ -22,10 +22,5 @@ def refusal(*arguments: str) -> str:
     return str(error)
 
 
-def test_retry_wants_to_be_told_what_to_run_again() -> None:
-    assert refusal("retry").endswith("write `evalq retry last --errors`")
-    assert refusal("retry", "7", "--judge", "a").endswith("write `evalq retry 7 --errors`")
-
-
 def test_one_bake_off_is_paused_at_a_time() -> None:
     assert refusal("pause", "3", "grok-4.3", "@-2") == "3 and @-2 are two bake-offs; pause one at a time"

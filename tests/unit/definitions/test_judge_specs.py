@@ -50,6 +50,11 @@ def test_commas_separate_names_and_belong_to_commands(values: list[str], judges:
     assert split_judges(values) == judges
 
 
+def test_a_known_judge_after_a_command_is_a_judge() -> None:
+    listed = "command:./answer.sh a,b,sim-grok-4.3,haiku-4.5"
+    assert split_judges([listed], SHIPPED) == ["command:./answer.sh a,b", "sim-grok-4.3", "haiku-4.5"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -105,7 +105,7 @@ def test_hostile_texts_stay_on_their_lines(
 ) -> None:
     text = HOSTILE[name]
     answers = (ShownAnswer(text[:300], 1, "failed", text, text),)
-    example = Example(text[:300], text[:300], text[::-1], answers)
+    example = Example(text[:300], text[:300], text[::-1], answers, text)
     page = AnswerPage((AnswerGroup(text[:300], 1, (example,)),))
 
     lines = show(render_answers(page, width=width, has_styles=False), width).splitlines()
@@ -115,7 +115,7 @@ def test_hostile_texts_stay_on_their_lines(
     assert all(cell_len(line) <= width for line in lines)
     assert not set("".join(lines)) & forbidden
     assert len(rows) == 2
-    assert rows[1].count("\t") == rows[0].count("\t") == 8
+    assert rows[1].count("\t") == rows[0].count("\t") == 9
     assert not set("".join(rows)) & (forbidden | {"\n"})
     assert len(rows[1]) < 4_000
 
@@ -127,7 +127,7 @@ def test_a_pipe_gets_a_row_for_each_answer_and_comments_for_the_rest() -> None:
     rows = [row.split("\t") for row in render_plain_answers(full).splitlines()]
 
     assert rows[0][:4] == ["why", "case", "stratum", "judge"]
-    assert rows[1] == ["j0: wrong", "case-017", "VN", "j0", "1", "failed", "billing", "sales", "-"]
+    assert rows[1] == ["j0: wrong", "case-017", "VN", "j0", "1", "failed", "billing", "sales", "-", "-"]
     assert rows[2] == ["# broken", "dead", "12/12 empty", "-"]
     assert rows[3] == ["# hint", "a hint"]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from evalq.definitions.money import money
-from evalq.reports.text import clean, duration, latency, one_line, percent, points, span, to_ascii
+from evalq.reports.text import clean, duration, fold, latency, one_line, percent, points, span, to_ascii
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -90,3 +90,11 @@ def test_durations_and_latencies_read_like_a_clock() -> None:
 
 def test_ascii_has_a_letter_for_each_of_our_signs() -> None:
     assert to_ascii("·─●━╌–—−✓✗…κΔ↔\N{REPLACEMENT CHARACTER}").isascii()
+
+
+def test_lines_are_folded_between_words_and_commands_stay_whole() -> None:
+    assert fold("short\nlines", 10) == "short\nlines"
+    assert fold("one two three", 8) == "one two\nthree"
+    assert fold("run `evalq doctor --sandbox` now", 12) == "run\n`evalq doctor --sandbox`\nnow"
+    assert fold("日本 日本 日本", 9) == "日本 日本\n日本"
+    assert fold("an odd ` here and there", 12) == "an odd `\n here and\nthere"

@@ -182,6 +182,7 @@ def test_a_look_at_the_holdout_has_no_caveat_about_it() -> None:
     [
         ("0.01", "which costs under a tenth"),
         ("0.10", "which costs a tenth"),
+        ("0.20", "which costs a fifth"),
         ("0.25", "which costs a quarter"),
         ("0.55", "which costs half"),
         ("0.80", "which costs 80 % as much"),

@@ -9,7 +9,13 @@ from evalq.definitions.task import TaskConfig
 from evalq.grading.checks.text import mark_contains, mark_equals
 from evalq.grading.grader import AnswerToGrade
 from evalq.records import Completion
-from evalq.summary.near_misses import FIND_INSIDE, IGNORE_CASE, find_near_misses, form_difference
+from evalq.summary.near_misses import (
+    FIND_INSIDE,
+    IGNORE_CASE,
+    IGNORE_SIGNS,
+    find_near_misses,
+    form_difference,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +54,11 @@ def test_near_misses_are_counted_with_the_strictest_grader_that_accepts_them() -
     assert (found.n, found.forms, found.grader) == (2, ("case",), IGNORE_CASE)
 
 
-def test_punctuation_needs_a_grader_that_looks_inside() -> None:
+def test_punctuation_needs_a_grader_that_ignores_it() -> None:
     found = find_near_misses([("billing", "Billing."), ("sales", "SALES")])
 
     assert found is not None
-    assert (found.forms, found.grader) == (("case or punctuation", "case"), FIND_INSIDE)
+    assert (found.forms, found.grader) == (("case or punctuation", "case"), IGNORE_SIGNS)
 
 
 def test_no_check_accepts_what_lacks_the_expected_signs() -> None:
@@ -66,7 +72,10 @@ def test_failures_that_are_wrong_are_no_near_misses() -> None:
     assert find_near_misses([("a", "b"), ("c", "")]) is None
 
 
-@pytest.mark.parametrize(("answer", "line"), [("BILLING", IGNORE_CASE), ("`Billing`!", FIND_INSIDE)])
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [("BILLING", IGNORE_CASE), ("**Billing.**", IGNORE_SIGNS), ("`Billing`!", FIND_INSIDE)],
+)
 def test_the_grader_that_is_recommended_accepts_the_answer(answer: str, line: str) -> None:
     found = find_near_misses([("billing", answer)])
     assert found is not None
