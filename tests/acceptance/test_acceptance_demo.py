@@ -77,7 +77,7 @@ def test_no_prompt_or_answer_is_in_the_logs(demo: Demo) -> None:
     assert not any(word in log for log in logs for word in private)
 
 
-def test_without_a_project_the_data_lies_in_the_folder_itself_and_stays_there(
+def test_the_data_stays_where_it_began_once_there_is_a_project(
     new_project: Callable[..., Any], tmp_path: Path
 ) -> None:
     elsewhere = replace(new_project(), folder=tmp_path)
@@ -85,7 +85,8 @@ def test_without_a_project_the_data_lies_in_the_folder_itself_and_stays_there(
     assert (done.returncode, done.stdout) == (0, "")
     assert "evalq demo" in done.stderr
     assert (tmp_path / ".evalq/postgres").is_dir()
-    assert elsewhere.run("init", "mine").returncode == 0
-    assert ".evalq" in elsewhere.run("doctor").stdout
-    assert not (tmp_path / "home/.local/share/evalq/postgres").exists()
+    assert elsewhere.run("init", "triage").returncode == 0
+    assert elsewhere.run("runs").returncode == 0
+    assert (tmp_path / "tasks/triage.yaml").is_file()
+    assert [path.parent for path in tmp_path.rglob("postgres")] == [tmp_path / ".evalq"]
     assert elsewhere.is_quiet()
