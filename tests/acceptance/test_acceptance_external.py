@@ -95,7 +95,8 @@ def test_the_doctor_finds_the_workers(served_by_hand: Any) -> None:
 
 LOSE = """
 WITH lost AS (
-    UPDATE jobs SET state = 'leased', lease_until = now() - interval '1 minute' WHERE state <> 'done'
+    UPDATE jobs SET state = 'leased', fence = fence + 1, lease_until = now() - interval '1 minute'
+    WHERE state <> 'done'
 )
 UPDATE bakeoffs SET state = 'running' WHERE id = %s RETURNING id
 """
@@ -110,12 +111,17 @@ def test_beat_has_what_was_lost_brought_back(served_by_hand: Any) -> None:
     served_by_hand.run("cancel", str(bakeoff_id))
     url = served_by_hand.settings["EVALQ_DATABASE_URL"]
     with psycopg.connect(url, autocommit=True) as connection:
+        in_hand = "SELECT id FROM jobs WHERE bakeoff_id = %s AND state = 'leased'"
+        assert wait_until(
+            lambda: not connection.execute(in_hand, [bakeoff_id]).fetchall(), timeout_s=PATIENCE_S
+        )
         connection.execute(LOSE, [bakeoff_id])
-        beat = served_by_hand.start("beat", "--loglevel", "WARNING")
+        beat = served_by_hand.start("beat", "--loglevel", "INFO")
         state = "SELECT state FROM bakeoffs WHERE id = %s"
         assert wait_until(
             lambda: connection.execute(state, [bakeoff_id]).fetchall() == [("concluded",)],
             timeout_s=PATIENCE_S,
         )
+    assert beat.says("Sending due task reap")
     beat.process.terminate()
     assert beat.end() == 0
