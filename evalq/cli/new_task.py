@@ -71,7 +71,7 @@ def init(
         click.echo(f"wrote {display_path(path)}")
     if scaffold.left_out:
         note(f"not in the template, rename to use: {', '.join(map(repr, scaffold.left_out))}")
-    suggest(f"evalq bake-off --task {name} --judges sim-grok-4.3,sim-haiku-4.5", "evalq judges")
+    suggest(f"evalq bake-off --task {name} --judges sim-grok-4.3,sim-sonnet-4.6", "evalq judges")
 
 
 def _scaffold(name: str, source: Path | None, named: "TableColumns") -> Scaffold:

@@ -32,7 +32,7 @@ SCORING
 max_tokens: 256
 
 # The judges of a bake-off that names none: simulated ones to begin with. `evalq judges` lists all.
-default_judges: [sim-sonnet-4.6, sim-haiku-4.5]
+default_judges: [sim-grok-4.3, sim-sonnet-4.6]
 """
 
 _EXAMPLE_PROMPT = "You sort messages. Answer with one word: question, complaint or praise."

@@ -87,7 +87,10 @@ class SimulatedAdapter:
             aloud = prompt.user if judge.echo else ""
             return grader_reply(about, is_right=is_right, is_structured=judge.structured, aloud=aloud)
         rng = self._rng(about, "answer")
-        return right_answer(about, rng) if is_right else wrong_answer(about, rng)
+        if is_right:
+            return right_answer(about, rng)
+        labels = other_labels(prompt.system, _expected_text(about))
+        return rng.choice(labels) if labels else wrong_answer(about, rng)
 
     def _is_right(self, about: CaseContext) -> bool:
         """A latent ability model: case difficulty shared by all, taste shared by the family, and luck."""
@@ -139,6 +142,12 @@ def wrong_answer(about: CaseContext, rng: Random) -> str:
     if about.answer_form == "decision":
         return _make_decision(about, rng, is_right=False)
     return "none of these" if _expected_text(about) != "none of these" else "something else"
+
+
+def other_labels(system_prompt: str, expected: str) -> list[str]:
+    """The labels a prompt lists, one a line, without the expected one; none if that is not among them."""
+    labels = [line[2:].strip() for line in system_prompt.splitlines() if line.startswith("- ")]
+    return [label for label in labels if label != expected] if expected in labels else []
 
 
 def _make_true_finding(about: CaseContext, rng: Random) -> dict[str, Any]:

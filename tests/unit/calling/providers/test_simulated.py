@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from asking import complete
 
-from evalq.calling.providers.simulated import SimulatedAdapter
+from evalq.calling.providers.simulated import SimulatedAdapter, other_labels
 from evalq.definitions.judge import SimulatedJudge
 from evalq.errors import ProviderFault
 from evalq.records import CaseContext, Completion, Prompt
@@ -144,3 +144,10 @@ def test_the_latency_has_the_median_and_tail_it_was_given() -> None:
     drawn = sorted(ask(config, replace(ABOUT, case_id=str(i))).latency_ms for i in range(1000))
     assert drawn[500] == pytest.approx(400, rel=0.1)
     assert drawn[950] == pytest.approx(1200, rel=0.15)
+
+
+def test_a_wrong_label_is_another_one_of_those_the_prompt_lists() -> None:
+    system = "Answer with one of these labels:\n- billing\n- sales\n- support\n"
+    assert other_labels(system, "sales") == ["billing", "support"]
+    assert other_labels(system, "legal") == []
+    assert other_labels("Be brief.", "sales") == []
