@@ -15,7 +15,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.engines.fleet import process_argv
 from evalq.engines.head_start import python_path
-from evalq.errors import EvalqError, InputError, Problem
+from evalq.errors import EvalqError, InputError, Problem, Refused
 
 if TYPE_CHECKING:
     from evalq.grading.sandbox.availability import EscapeTrial
@@ -146,29 +146,48 @@ def schema_show() -> int:
 
 
 @click.command()
+@click.option(
+    "--flower", is_flag=True, help="Run Flower too, on loopback; its address and password are printed."
+)
+@click.option(
+    "--flower-port", type=click.IntRange(1, 65535), default=5555, show_default=True, help="Where it listens."
+)
 @pass_context
-def up(context: Context) -> int:
-    """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
+def up(context: Context, flower: bool, flower_port: int) -> int:
+    """Start the embedded engines and a fleet, and keep them running until `evalq down`.
+
+    Flower takes the password of EVALQ_FLOWER_AUTH=user:password; without one it gets a random one.
+    """
     from evalq.engines.embedded import attach
+    from evalq.engines.flower import choose_flower_place
     from evalq.engines.supervisor import ensure_supervisor, wait_for_fleet
     from evalq.store.database import Database, apply_schema
 
     folder, fleet = context.data_dir, context.settings.fleet
+    place = choose_flower_place(flower_port, context.environ) if flower else None
     with attach(folder, keep=True) as engines:
         db = Database(engines.database_url)
         apply_schema(db)
         db.close()
-        ensure_supervisor(
+        is_new = ensure_supervisor(
             folder,
             processes=fleet.processes,
             slots=fleet.slots_per_process,
             providers=_usable_providers(context),
+            flower=place,
             env=context.environ,
         )
         wait_for_fleet(folder)
+        if place:
+            if not is_new:
+                raise Refused("a fleet runs already, without Flower; `evalq down`, then `evalq up --flower`")
+            place.wait()
     click.echo(
         f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots_per_process} slots"
     )
+    if place:
+        click.echo(f"Flower: {place.url} (sign in as {place.auth.replace(':', ', password ', 1)})")
+        click.echo("pages:  `evalq web` serves them on http://127.0.0.1:8400, with /metrics for Prometheus")
     suggest("evalq bake-off … --detach", "evalq doctor", "evalq down")
     return 0
 
@@ -265,14 +284,10 @@ def _choose_scheduler(environ: Mapping[str, str]) -> list[str]:
 @pass_context
 def flower(context: Context, port: int, address: str) -> None:
     """Run Flower against the given URLs. EVALQ_FLOWER_AUTH=user:password is required."""
+    from evalq.engines.flower import check_flower_auth
+
     auth = context.environ.get("EVALQ_FLOWER_AUTH", "")
-    if ":" not in auth:
-        raise InputError(
-            Problem(
-                "Flower shows and controls the fleet and needs a password",
-                "set EVALQ_FLOWER_AUTH=user:password",
-            )
-        )
+    check_flower_auth(auth)
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     environ = {**context.environ, "FLOWER_BASIC_AUTH": auth}
     _become(
