@@ -17,6 +17,7 @@ from evalq.store.jobs import Job
 from workers.app import app
 from workers.case import CaseRun
 from workers.connections import Connections, connections, connections_of_loop
+from workers.fleet_watch import watch_runs
 from workers.isolated import run_isolated
 from workers.job_events import (
     HANDED_OVER,
@@ -199,11 +200,12 @@ def conclude(run_id: int) -> None:
 # Every few seconds, for ever: Flower would show little else.
 @app.task(name="reap", throws=(Unreachable,), send_events=False)  # type: ignore[untyped-decorator]
 def reap() -> None:
-    """Lost jobs come back from Postgres, due alerts are delivered, due drift checks are opened."""
+    """Lost jobs come back from Postgres, alerts are raised and delivered, due drift checks are opened."""
     from evalq.drift import decide as drift  # with the statistics: fleets that check no drift start faster
 
     here = connections()
     recover.reap(here.db, here.broker, lost_after_s=here.settings.fleet.lost_after_s)
+    watch_runs(here.db)
     drift.advance(here.db, here.broker)
     if are_due(here.db, here.settings.alerts):
         here.broker.send("deliver_alerts")

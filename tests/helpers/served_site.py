@@ -38,10 +38,10 @@ def served_site(data_dir: Path) -> Iterator[ServedSite]:
 
 
 @contextmanager
-def served_pages(db: Database, token: str | None = None) -> Iterator[str]:
+def served_pages(db: Database, token: str | None = None, broker_url: str = "") -> Iterator[str]:
     """Serve the pages over a database until the block ends; gives their address."""
     with listen("127.0.0.1", 0) as endpoint:
-        session = Session(db, "", is_embedded=True, settings=Settings())
+        session = Session(db, broker_url, is_embedded=True, settings=Settings())
         served = endpoint.pages(Site(session, lambda: False), token=token, hosts=())
         server = uvicorn.Server(make_config(served.app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [endpoint.socket]})
