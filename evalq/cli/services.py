@@ -32,11 +32,19 @@ _loglevel = click.option("--loglevel", default="INFO", show_default=True, help="
     is_flag=True,
     help="Try to escape from the sandbox in every known way; exit code 5 if one works.",
 )
+@click.option(
+    "--worker",
+    "asks_worker",
+    is_flag=True,
+    help="Only ask whether a worker of this machine answers; else exit code 6.",
+)
 @pass_context
-def doctor(context: Context, as_json: bool, tries_sandbox: bool) -> int:
+def doctor(context: Context, as_json: bool, tries_sandbox: bool, asks_worker: bool) -> int:
     """Show what is reachable, which versions, which keys are present (never their values)."""
     from evalq.engines.doctor import diagnose
 
+    if asks_worker:
+        return _ask_worker(context)
     if tries_sandbox:
         return _try_escapes(context, as_json=as_json)
     report = diagnose(context.settings, context.cwd, context.environ)
@@ -47,6 +55,18 @@ def doctor(context: Context, as_json: bool, tries_sandbox: bool) -> int:
             failure = "✗" if check.needed else "–"
             click.echo(f"{'✓' if check.ok else failure} {check.name}: {check.finding}")
     return 0 if report.is_well else 6
+
+
+def _ask_worker(context: Context) -> int:
+    """The health check of a container: whether one of its own workers answers over the broker."""
+    from evalq.engines.broker import Broker, make_app
+
+    url, host = context.settings.broker_url, socket.gethostname()
+    if url is None:
+        raise InputError(Problem("no broker is set, so there is no worker to ask", "set EVALQ_BROKER_URL"))
+    names = [name for name in Broker(make_app(url)).workers() if name.endswith(f"@{host}")]
+    click.echo(f"{', '.join(names)} answers" if names else f"no worker of {host} answers")
+    return 0 if names else 6
 
 
 def _try_escapes(context: Context, *, as_json: bool) -> int:

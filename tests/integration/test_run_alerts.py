@@ -44,7 +44,8 @@ def test_a_run_in_which_nothing_happens_is_an_alert_once(
         "INSERT INTO outcomes (job_id, run_id, bakeoff_id, case_id, sample, verdict, attempts)"
         " SELECT id, run_id, bakeoff_id, case_id, sample, 'passed', 1 FROM jobs WHERE position = 0",
         "INSERT INTO call_journal (bakeoff_id, job_id, purpose, judge, provider, model, key, attempt,"
-        " reserved_usd) SELECT bakeoff_id, id, 'answer', 'a', 'p', 'm', 'k', 1, 1 FROM jobs WHERE position = 0",
+        " reserved_usd)"
+        " SELECT bakeoff_id, id, 'answer', 'a', 'p', 'm', 'k', 1, 1 FROM jobs WHERE position = 0",
     ],
 )
 def test_a_sign_of_life_or_a_stop_is_not_stuck(
