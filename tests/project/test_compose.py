@@ -91,7 +91,7 @@ def test_the_project_and_its_keys_reach_those_who_need_them() -> None:
     for name in homes:
         assert any(volume.endswith(":/project:ro") for volume in SERVICES[name]["volumes"])
     given = {name: SERVICES[name]["env_file"] for name in SERVICES if "env_file" in SERVICES[name]}
-    assert given == dict.fromkeys(("worker", "beat"), [{"path": "keys.env", "required": False}])
+    assert given == {key: [{"path": "keys.env", "required": False}] for key in ("worker", "beat")}
 
 
 def test_every_variable_of_the_file_is_in_the_example() -> None:
