@@ -1,4 +1,4 @@
-# One image for every part of a fleet: worker, beat, flower and the command line.
+# One image for every part of a fleet: worker, beat, web, flower and the command line.
 FROM python:3.13.9-slim AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE CHANGELOG.md ./
@@ -11,7 +11,7 @@ RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.
 
 FROM python:3.13.9-slim
 RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home --uid 1000 evalq && install -d -o evalq /spool
+RUN useradd --create-home --uid 1000 evalq && install -d -m 1777 /spool
 COPY --from=build /venv /venv
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
 USER evalq

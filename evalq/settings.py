@@ -101,6 +101,8 @@ class Settings(Definition):
     data_dir: Annotated[Path, Field(strict=False)] | None = None
     spool_dir: Annotated[Path, Field(strict=False)] | None = None
     display: Literal["auto", "rich", "plain", "none"] = "auto"
+    log_format: Literal["text", "json"] = "text"
+    """How workers and beat write their logs: lines for people, or one JSON object a line."""
     sandbox: Literal["strong", "unsafe"] = "strong"
 
     @field_validator("database_url")
@@ -373,5 +375,6 @@ _VARIABLES: dict[str, tuple[tuple[str, ...], Callable[[str, str], Any]]] = {
     "EVALQ_ALERTS": (("alerts",), _parse_json),
     "EVALQ_DATA_DIR": (("data_dir",), _parse_text),
     "EVALQ_DISPLAY": (("display",), _parse_text),
+    "EVALQ_LOG_FORMAT": (("log_format",), _parse_text),
     "EVALQ_SANDBOX": (("sandbox",), _parse_text),
 }

@@ -10,6 +10,7 @@ from celery.signals import celeryd_after_setup, setup_logging
 from evalq.engines.broker import make_app
 from evalq.records import CONTROL_QUEUE
 from evalq.settings import load_settings
+from workers.log_format import make_formatter
 
 SETTINGS = load_settings(Path.cwd(), os.environ)
 """Read once per process; jobs get them from their `Connections`."""
@@ -50,8 +51,8 @@ def _note_slots(instance: Any, **_: object) -> None:
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _log_plainly(loglevel: int | str | None = None, **_: object) -> None:
     """Use our own format, and silence libraries: at DEBUG some of them print prompts."""
-    logging.basicConfig(
-        level=loglevel or logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(make_formatter(SETTINGS.log_format))
+    logging.basicConfig(level=loglevel or logging.WARNING, handlers=[handler])
     for name in ("httpx", "httpx2", "httpcore", "urllib3"):
         logging.getLogger(name).setLevel(logging.WARNING)

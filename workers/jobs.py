@@ -17,7 +17,17 @@ from evalq.store.jobs import Job
 from workers.app import app
 from workers.case import CaseRun
 from workers.connections import Connections, connections, connections_of_loop
+from workers.fleet_watch import watch_runs
 from workers.isolated import run_isolated
+from workers.job_events import (
+    HANDED_OVER,
+    ISOLATED,
+    NOT_CLAIMED,
+    PUT_BACK,
+    STOPPED,
+    JobEnd,
+    describe_outcome,
+)
 from workers.schedule import open_due_checks
 
 log = logging.getLogger(__name__)
@@ -38,9 +48,9 @@ A bake-off keeps the judges and the task it was recorded with: a change of these
 """
 
 
-@app.task(name="run_case")  # type: ignore[untyped-decorator]
-async def run_case(job_id: int) -> None:
-    """One judge answers one case, and the answer is graded."""
+@app.task(name="run_case", Request="workers.job_events:JobRequest")  # type: ignore[untyped-decorator]
+async def run_case(job_id: int) -> JobEnd:
+    """One judge answers one case, and the answer is graded; how it ended is for Flower alone."""
     failpoint("before_claim")
     try:
         here = await connections_of_loop()
@@ -48,28 +58,30 @@ async def run_case(job_id: int) -> None:
             await asyncio.to_thread(here.spool.replay)
         job = await here.batches.claim(job_id)
         if job is None:
-            return
+            return NOT_CLAIMED
         with here.heartbeat.holding(job):
-            await _bring_to_end(here, job)
+            end = await _bring_to_end(here, job)
         if job.refill or job.attempt > 1:
             await asyncio.to_thread(_follow_up, here, job)
     except Unreachable as exc:
         log.warning("job=%s: %s; it will be run again", job_id, exc)
+        return PUT_BACK
+    return end
 
 
-async def _bring_to_end(here: Connections, job: Job) -> None:
+async def _bring_to_end(here: Connections, job: Job) -> JobEnd:
     """Run the job, a suspect one in a process of its own; put it back when the database is away."""
     try:
         if job.is_suspect:
             await run_isolated(here.db, job, few_at_once=here.isolated)
-        else:
-            await work(here, job)
+            return ISOLATED
+        return await work(here, job)
     except Unreachable:
         await asyncio.to_thread(_put_back, here, job)
         raise
 
 
-async def work(here: Connections, job: Job) -> None:
+async def work(here: Connections, job: Job) -> JobEnd:
     """Bring a claimed job to its end, whatever happens; raises only Unreachable, for the database."""
     try:
         failpoint("after_claim", job.case.id)
@@ -80,24 +92,27 @@ async def work(here: Connections, job: Job) -> None:
         failpoint("before_outcome", job.case.id)
         if case_run.leaves_code(completion):
             await asyncio.to_thread(_hand_over, here, job, grades)
-        else:
-            await _finish(here, job, decide_outcome(case_run.to_grade(completion), grades), grades)
+            return HANDED_OVER
+        return await _finish(here, job, decide_outcome(case_run.to_grade(completion), grades), grades)
     except PutBack as exc:
         await here.batches.release(job, wait_s=exc.wait_s)
+        return PUT_BACK
     except CapReached as exc:
         await asyncio.to_thread(bakeoffs.cap, here.db, job.bakeoff_id, str(exc))
         await here.batches.release(job, wait_s=0)
+        return STOPPED
     except Refused as exc:
         log.error("run_id=%s: paused: %s", job.run_id, exc)
         await asyncio.to_thread(bakeoffs.pause, here.db, job.bakeoff_id, str(exc))
         await here.batches.release(job, wait_s=0)
+        return STOPPED
     except ProviderFault as fault:
-        await _end_faulted(here, job, fault)
+        return await _end_faulted(here, job, fault)
     except Unreachable:
         raise
     except Exception as exc:
         log.exception("run_id=%s job=%s: our own error", job.run_id, job.id)
-        await asyncio.to_thread(_end_broken, here, job, exc)
+        return await asyncio.to_thread(_end_broken, here, job, exc)
 
 
 async def _close_lost_calls(here: Connections, job: Job) -> None:
@@ -112,20 +127,21 @@ def _hand_over(here: Connections, job: Job, grades: Sequence[Grade]) -> None:
         publish.pump(here.db, here.broker, SANDBOX_QUEUE)
 
 
-async def _end_faulted(here: Connections, job: Job, fault: ProviderFault) -> None:
+async def _end_faulted(here: Connections, job: Job, fault: ProviderFault) -> JobEnd:
     """End the job as errored; a fault that every call of the judge would meet pauses the judge instead."""
     if fault.kind != "fatal":
-        await _finish(here, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
-        return
+        return await _finish(here, job, Outcome("errored", f"call_{fault.kind}", fault.message), [])
     await here.batches.release(job, wait_s=0)
     await asyncio.to_thread(_pause, here, job, fault.message)
+    return STOPPED
 
 
-async def _finish(here: Connections, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> None:
+async def _finish(here: Connections, job: Job, outcome: Outcome, grades: Sequence[Grade]) -> JobEnd:
     """Write a job's end; the judge is paused when all its first jobs ended in the same error."""
     is_written = await here.batches.finish(job, outcome, grades)
     if is_written and outcome.error_kind in _HOPELESS:
         await asyncio.to_thread(_pause_if_hopeless, here, job, outcome, _HOPELESS[outcome.error_kind])
+    return describe_outcome(outcome)
 
 
 def _pause_if_hopeless(here: Connections, job: Job, outcome: Outcome, remedy: str) -> None:
@@ -141,10 +157,12 @@ def _pause(here: Connections, job: Job, reason: str) -> None:
         conclusion.conclude_paused(here.db, job.bakeoff_id)
 
 
-def _end_broken(here: Connections, job: Job, exc: Exception) -> None:
+def _end_broken(here: Connections, job: Job, exc: Exception) -> JobEnd:
     """End the job as errored by our own bug, unless the schema changed under us: then it is put back."""
     require_schema(here.db)
-    jobs.finish(here.db, job, Outcome("errored", "internal", f"{type(exc).__name__}: {exc}"), [])
+    outcome = Outcome("errored", "internal", f"{type(exc).__name__}: {exc}")
+    jobs.finish(here.db, job, outcome, [])
+    return describe_outcome(outcome)
 
 
 def _put_back(here: Connections, job: Job) -> None:
@@ -179,13 +197,15 @@ def conclude(run_id: int) -> None:
     conclusion.conclude(connections().db, run_id)
 
 
-@app.task(name="reap", throws=(Unreachable,))  # type: ignore[untyped-decorator]
+# Every few seconds, for ever: Flower would show little else.
+@app.task(name="reap", throws=(Unreachable,), send_events=False)  # type: ignore[untyped-decorator]
 def reap() -> None:
-    """Lost jobs come back from Postgres, due alerts are delivered, due drift checks are opened."""
+    """Lost jobs come back from Postgres, alerts are raised and delivered, due drift checks are opened."""
     from evalq.drift import decide as drift  # with the statistics: fleets that check no drift start faster
 
     here = connections()
     recover.reap(here.db, here.broker, lost_after_s=here.settings.fleet.lost_after_s)
+    watch_runs(here.db)
     drift.advance(here.db, here.broker)
     if are_due(here.db, here.settings.alerts):
         here.broker.send("deliver_alerts")

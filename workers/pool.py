@@ -117,7 +117,7 @@ class Pool(BasePool):  # type: ignore[misc]
         try:
             args, kwargs, embedded = self._read(body, content_type, encoding)
             request = Context({**headers, **embedded})
-            await self._work(job, self.app.tasks[name].run(*args, **kwargs))
+            result = await self._work(job, self.app.tasks[name].run(*args, **kwargs))
             await self._chords.count(request, is_last=not self._n_at_work)
         except _OutOfTime as late:
             self._end(late.report)
@@ -127,13 +127,13 @@ class Pool(BasePool):  # type: ignore[misc]
             failure = ExceptionInfo((type(exc), exc, exc.__traceback__))
             self._end(lambda: job.callback((1, failure, time.monotonic() - started)))
         else:
-            self._end(lambda: job.callback((0, None, time.monotonic() - started)))
+            self._end(lambda: job.callback((0, result, time.monotonic() - started)))
 
-    async def _work(self, job: "_Job", work: Coroutine[Any, Any, None]) -> None:
+    async def _work(self, job: "_Job", work: Coroutine[Any, Any, Any]) -> Any:
         """Await the job's work, counted among those that do not wait for their chord yet."""
         self._n_at_work += 1
         try:
-            await job.within_limits(work)
+            return await job.within_limits(work)
         finally:
             self._n_at_work -= 1
 
@@ -211,13 +211,13 @@ class _Job:
         if self._task is not None:
             self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    async def within_limits(self, work: Coroutine[Any, Any, None]) -> None:
-        """Await the job's work; at its soft or hard time limit it is cancelled."""
+    async def within_limits(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of the job's work; at its soft or hard time limit it is cancelled."""
         soft_s, hard_s = self._options.get("soft_timeout"), self._options.get("timeout")
         limit_s = min((limit for limit in (soft_s, hard_s) if limit), default=None)
         try:
             async with asyncio.timeout(limit_s) as limit:
-                await work
+                return await work
         except TimeoutError:
             if not limit.expired():
                 raise

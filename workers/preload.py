@@ -20,11 +20,13 @@ MODULES = (
     *("evalq.engines.async_scripts", "evalq.engines.broker", "evalq.engines.transport"),
     *("evalq.settings", "evalq.keys", "evalq.store.batches"),
     *("evalq.bakeoff.conclude", "evalq.bakeoff.publish", "evalq.bakeoff.recover"),
+    "evalq.bakeoff.run_alerts",
     *("evalq.bakeoff.verdict_cache", "evalq.calling.metered", "evalq.calling.rate_limit"),
     *("evalq.calling.spool", "evalq.calling.pricing", "evalq.grading.grade"),
     *("evalq.grading.sandbox.availability", "evalq.grading.sandbox.running"),
     *("evalq.drift.alerts", "evalq.engines.session"),
-    *("workers.chords", "workers.consumer", "workers.pool", "workers.process"),
+    *("workers.chords", "workers.consumer", "workers.job_events", "workers.log_format"),
+    *("workers.pool", "workers.process"),
 )
 """Everything that the modules of this package import, and what Celery loads when a worker starts."""
 

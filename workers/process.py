@@ -14,14 +14,24 @@ from celery.bin.base import CLIContext
 from celery.bin.beat import beat
 from celery.bin.worker import worker
 
+from evalq.engines.job_names import name_series
+
 
 def _load_flower() -> Any:
-    """Flower's command, with its figures behind the password like its pages."""
+    """Flower's command, with its figures behind the password like its pages, and counted by judge."""
     from flower.command import flower
+    from flower.events import PrometheusMetrics
     from flower.views.monitor import Metrics
     from tornado.web import authenticated
 
     Metrics.get = authenticated(Metrics.get)
+    observe = PrometheusMetrics.observe_task
+
+    def observe_series(metrics: Any, worker: str, event: dict[str, Any], task: Any) -> None:
+        name = name_series(event.get("name") or task.name or "")
+        observe(metrics, worker, {**event, "name": name}, task)
+
+    PrometheusMetrics.observe_task = observe_series
     return flower
 
 

@@ -15,7 +15,7 @@ from evalq.cli.context import Context, pass_context
 from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.engines.fleet import process_argv
 from evalq.engines.head_start import python_path
-from evalq.errors import EvalqError, InputError, Problem
+from evalq.errors import EvalqError, InputError, Problem, Refused
 
 if TYPE_CHECKING:
     from evalq.grading.sandbox.availability import EscapeTrial
@@ -32,11 +32,19 @@ _loglevel = click.option("--loglevel", default="INFO", show_default=True, help="
     is_flag=True,
     help="Try to escape from the sandbox in every known way; exit code 5 if one works.",
 )
+@click.option(
+    "--worker",
+    "asks_worker",
+    is_flag=True,
+    help="Only ask whether a worker of this machine answers; else exit code 6.",
+)
 @pass_context
-def doctor(context: Context, as_json: bool, tries_sandbox: bool) -> int:
+def doctor(context: Context, as_json: bool, tries_sandbox: bool, asks_worker: bool) -> int:
     """Show what is reachable, which versions, which keys are present (never their values)."""
     from evalq.engines.doctor import diagnose
 
+    if asks_worker:
+        return _ask_worker(context)
     if tries_sandbox:
         return _try_escapes(context, as_json=as_json)
     report = diagnose(context.settings, context.cwd, context.environ)
@@ -47,6 +55,18 @@ def doctor(context: Context, as_json: bool, tries_sandbox: bool) -> int:
             failure = "✗" if check.needed else "–"
             click.echo(f"{'✓' if check.ok else failure} {check.name}: {check.finding}")
     return 0 if report.is_well else 6
+
+
+def _ask_worker(context: Context) -> int:
+    """The health check of a container: whether one of its own workers answers over the broker."""
+    from evalq.engines.broker import Broker, make_app
+
+    url, host = context.settings.broker_url, socket.gethostname()
+    if url is None:
+        raise InputError(Problem("no broker is set, so there is no worker to ask", "set EVALQ_BROKER_URL"))
+    names = [name for name in Broker(make_app(url)).workers() if name.endswith(f"@{host}")]
+    click.echo(f"{', '.join(names)} answers" if names else f"no worker of {host} answers")
+    return 0 if names else 6
 
 
 def _try_escapes(context: Context, *, as_json: bool) -> int:
@@ -146,29 +166,48 @@ def schema_show() -> int:
 
 
 @click.command()
+@click.option(
+    "--flower", is_flag=True, help="Run Flower too, on loopback; its address and password are printed."
+)
+@click.option(
+    "--flower-port", type=click.IntRange(1, 65535), default=5555, show_default=True, help="Where it listens."
+)
 @pass_context
-def up(context: Context) -> int:
-    """Start the embedded engines and a fleet, and keep them running until `evalq down`."""
+def up(context: Context, flower: bool, flower_port: int) -> int:
+    """Start the embedded engines and a fleet, and keep them running until `evalq down`.
+
+    Flower takes the password of EVALQ_FLOWER_AUTH=user:password; without one it gets a random one.
+    """
     from evalq.engines.embedded import attach
+    from evalq.engines.flower import choose_flower_place
     from evalq.engines.supervisor import ensure_supervisor, wait_for_fleet
     from evalq.store.database import Database, apply_schema
 
     folder, fleet = context.data_dir, context.settings.fleet
+    place = choose_flower_place(flower_port, context.environ) if flower else None
     with attach(folder, keep=True) as engines:
         db = Database(engines.database_url)
         apply_schema(db)
         db.close()
-        ensure_supervisor(
+        is_new = ensure_supervisor(
             folder,
             processes=fleet.processes,
             slots=fleet.slots_per_process,
             providers=_usable_providers(context),
+            flower=place,
             env=context.environ,
         )
         wait_for_fleet(folder)
+        if place:
+            if not is_new:
+                raise Refused("a fleet runs already, without Flower; `evalq down`, then `evalq up --flower`")
+            place.wait()
     click.echo(
         f"running in {folder}: Postgres, Valkey, {fleet.processes} workers of {fleet.slots_per_process} slots"
     )
+    if place:
+        click.echo(f"Flower: {place.url} (sign in as {place.auth.replace(':', ', password ', 1)})")
+        click.echo("pages:  `evalq web` serves them on http://127.0.0.1:8400, with /metrics for Prometheus")
     suggest("evalq bake-off … --detach", "evalq doctor", "evalq down")
     return 0
 
@@ -265,14 +304,10 @@ def _choose_scheduler(environ: Mapping[str, str]) -> list[str]:
 @pass_context
 def flower(context: Context, port: int, address: str) -> None:
     """Run Flower against the given URLs. EVALQ_FLOWER_AUTH=user:password is required."""
+    from evalq.engines.flower import check_flower_auth
+
     auth = context.environ.get("EVALQ_FLOWER_AUTH", "")
-    if ":" not in auth:
-        raise InputError(
-            Problem(
-                "Flower shows and controls the fleet and needs a password",
-                "set EVALQ_FLOWER_AUTH=user:password",
-            )
-        )
+    check_flower_auth(auth)
     # Flower reads its options from FLOWER_… too: the password stays off the command line.
     environ = {**context.environ, "FLOWER_BASIC_AUTH": auth}
     _become(

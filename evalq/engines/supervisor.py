@@ -18,12 +18,13 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalq.engines import head_start
 from evalq.engines.data_folder import DataFolder
 from evalq.engines.embedded import Engines, attach
 from evalq.engines.fleet import QUEUES, WorkerFleet, open_fleet, worker_argv
+from evalq.engines.flower import FlowerPlace
 from evalq.engines.postgres import make_template
 from evalq.engines.processes import is_locked, take_lock, wait_until
 from evalq.engines.zygote import fork_worker
@@ -51,18 +52,21 @@ def ensure_supervisor(
     processes: int,
     slots: int,
     providers: Collection[str] = (),
+    flower: FlowerPlace | None = None,
     env: Mapping[str, str],
-) -> None:
-    """Start a supervisor unless one runs; the caller must hold a lease on the engines.
+) -> bool:
+    """Start a supervisor unless one runs, and say which; the caller must hold a lease on the engines.
 
-    Its workers have the SDKs of `providers` imported from the start.
+    Its workers have the SDKs of `providers` imported from the start. With a place for it, Flower runs
+    too, and hears of every job.
     """
     folder = DataFolder.of(data_dir)
     if is_locked(folder.supervisor_lock):
         head_start.dismiss()
-        return
-    order = _Order(str(folder.path), processes, slots, sorted(providers))
+        return False
+    order = _Order(str(folder.path), processes, slots, sorted(providers), asdict(flower) if flower else None)
     head_start.give_order(asdict(order), environ=env, log=folder.logs / _LOG)
+    return True
 
 
 def wait_for_fleet(data_dir: Path, *, timeout_s: float = 60) -> None:
@@ -105,6 +109,7 @@ class _Order:
     processes: int
     slots: int
     providers: Sequence[str]
+    flower: dict[str, Any] | None = None
 
 
 def main() -> None:
@@ -159,7 +164,11 @@ def _run_fleet(folder: DataFolder, descriptor: int, engines: Engines, order: _Or
     sandbox = _SandboxWorker(folder, fleet, index=order.processes + 1, env=without_keys(env))
     try:
         for index in range(1, order.processes + 1):
-            fleet.add(worker_argv(index, order.slots, QUEUES), env, start=fork_worker)
+            argv = worker_argv(index, order.slots, QUEUES, events=order.flower is not None)
+            fleet.add(argv, env, start=fork_worker)
+        if order.flower is not None:
+            flower = FlowerPlace(**order.flower)
+            fleet.add(flower.argv(), flower.env(env))
         os.ftruncate(descriptor, os.pwrite(descriptor, str(os.getpid()).encode(), 0))
         _supervise(folder, descriptor, engines, fleet, sandbox)
     finally:

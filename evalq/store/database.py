@@ -160,10 +160,17 @@ def connection_options(url: str, *, timeout_s: int = 10) -> dict[str, Any]:
     """What `psycopg.connect`, or a pool, is given beside the address.
 
     `timeout_s` to connect, and a search path that begins with schema evalq, unless the address has its own.
+    An address with an empty `options=` leads to a pooler: it may hand every transaction another connection,
+    so no statement is prepared.
     """
     with mapped_errors():
-        timeout = {} if "connect_timeout" in conninfo_to_dict(url) else {"connect_timeout": timeout_s}
-        return {**timeout, **search_path_options(url)}
+        given = conninfo_to_dict(url)
+        found: dict[str, Any] = dict(search_path_options(url))
+        if "connect_timeout" not in given:
+            found["connect_timeout"] = timeout_s
+        if given.get("options") == "":
+            found["prepare_threshold"] = None
+        return found
 
 
 @contextmanager

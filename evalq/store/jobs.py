@@ -73,6 +73,9 @@ class QueuedJob:
 
     id: int
     run_id: int
+    bakeoff_id: int
+    case_id: str
+    sample: int
     judge: str
     provider: str
     stage: str

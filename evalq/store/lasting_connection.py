@@ -74,7 +74,7 @@ class LastingConnection:
 
     async def _connect(self) -> _RawConnection:
         return await psycopg.AsyncConnection[Row].connect(
-            self._url, autocommit=True, row_factory=dict_row, prepare_threshold=0, **self._parameters
+            self._url, autocommit=True, row_factory=dict_row, **{"prepare_threshold": 0, **self._parameters}
         )
 
     async def _drop(self) -> None:

@@ -28,6 +28,7 @@ PAGES = (
     "evalq.web.drift_page",
     "evalq.web.fleet_page",
     "evalq.web.cost_page",
+    "evalq.web.metrics_page",
     "evalq.web.review_desk",
     "evalq.web.review_lead",
 )
@@ -53,6 +54,7 @@ def make_app(site: Site, *, token: str | None, hosts: Collection[str]) -> Starle
         },
     )
     app.state.site = site
+    app.state.policy = policy
     templates().globals["static_url"] = static_url
     return app
 

@@ -279,6 +279,13 @@ def test_messages_hold_ids_only(evidence: Evidence) -> None:
 
 
 def test_flower_needs_its_password_and_shows_no_secret(evidence: Evidence) -> None:
-    assert "judge:claude" in evidence.pages["/api/tasks"]
+    shown = {task["name"]: task for task in json.loads(evidence.pages["/api/tasks"]).values()}
+    assert {name for name in shown if " claude " in name} == {f"1 claude c0{n}" for n in range(3)}
+    assert (shown["1 claude c00"]["state"], shown["1 claude c00"]["result"]) == ("SUCCESS", "passed")
+    errored = shown["1 refused c00"]
+    assert (errored["state"], errored["exception"]) == ("FAILURE", "errored: call_permanent")
+    assert "reap" not in shown
+    assert 'task="judge:claude"' in evidence.pages["/metrics"]
+    assert "c00" not in evidence.pages["/metrics"]
     assert "calls.anthropic" in evidence.pages["/api/workers?refresh=1"]
     assert places_of((*KEY_MARKS, PROMPT_MARK, ANSWER_MARK), evidence.pages) == []

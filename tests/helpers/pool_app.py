@@ -5,6 +5,8 @@ import os
 from typing import Any
 
 from evalq.engines.broker import make_app
+from evalq.records import Outcome
+from workers.job_events import PUT_BACK, JobEnd, describe_outcome
 
 app = make_app(os.environ["EVALQ_BROKER_URL"], messages=os.environ["MESSAGES"])  # type: ignore[arg-type]
 app.conf.update(worker_pool="workers.pool:Pool", worker_prefetch_multiplier=2)
@@ -28,6 +30,12 @@ async def run_case(number: int) -> None:
 async def fail(number: int) -> None:
     """Raise."""
     raise ValueError(f"number {number}")
+
+
+@app.task(name="end", Request="workers.job_events:JobRequest")  # type: ignore[untyped-decorator]
+async def end(number: int) -> JobEnd:
+    """End as jobs do, without raising: errored, or put back."""
+    return describe_outcome(Outcome("errored", "call_permanent", "secret")) if number == 1 else PUT_BACK
 
 
 @app.task(name="wait_for_ever", soft_time_limit=None)  # type: ignore[untyped-decorator]

@@ -224,19 +224,20 @@ def test_events_tell_how_jobs_went(start, send, app: Celery) -> None:
         with receiver.consumer_context(wakeup=False) as (listening, _, _):
             with suppress(TimeoutError):
                 listening.drain_events(timeout=1)  # subscribes
-            good, bad = send("run_case", 1), send("fail", 2)
+            good, bad, errored, back = send("run_case", 1), send("fail", 2), send("end", 1), send("end", 2)
             wanted = {(f"task-{kind}", good) for kind in ("received", "started", "succeeded")}
-            wanted.add(("task-failed", bad))
+            wanted |= {("task-failed", bad), ("task-failed", errored), ("task-retried", back)}
             deadline = time.monotonic() + PATIENCE_S
             while not wanted <= set(seen) and time.monotonic() < deadline:
                 with suppress(TimeoutError):
                     listening.drain_events(timeout=1)
     assert wanted <= set(seen)
+    assert {("task-succeeded", errored), ("task-succeeded", back)}.isdisjoint(seen)
 
 
 def test_a_chord_is_concluded_once_though_parts_come_twice(start, valkey, broker: Broker) -> None:
     uid, n_jobs = uuid4(), 40
-    jobs = [QueuedJob(number, 5, "j", "openai", "call", n_jobs, uid, number) for number in range(n_jobs)]
+    jobs = [QueuedJob(n, 5, 7, f"case-{n}", 1, "j", "openai", "call", n_jobs, uid, n) for n in range(n_jobs)]
     broker.open_chord(uid, 5, n_jobs)
     broker.publish([*jobs[:-1], *jobs[:15]])
     start()
@@ -254,7 +255,7 @@ def test_a_chord_is_concluded_once_though_parts_come_twice(start, valkey, broker
 def test_a_message_without_a_readable_tag_is_run_too(start, valkey, broker: Broker) -> None:
     """The fetch finds the tag by a pattern in kombu's text; where it does not, the plain way serves."""
     uid = uuid4()
-    broker.publish([QueuedJob(1, 5, "j", "openai", "call", 1, uid, 1)])
+    broker.publish([QueuedJob(1, 5, 7, "case-1", 1, "j", "openai", "call", 1, uid, 1)])
     text = valkey.lpop(QUEUE)
     assert '"delivery_tag": "' in text, "kombu writes its messages differently: adapt fetch_messages.lua"
     valkey.lpush(QUEUE, text.replace('"delivery_tag": "', '"delivery_tag" : "'))

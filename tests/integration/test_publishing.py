@@ -89,7 +89,11 @@ def test_a_message_is_a_member_of_its_runs_chord(
     (message,) = messages(valkey, QUEUE)
     headers, (args, kwargs, embed) = message["headers"], body_of(message)
     task_id = str(message_id(uid, job_id))
-    assert (headers["task"], headers["id"], headers["shadow"]) == ("run_case", task_id, "judge:sim-a")
+    assert (headers["task"], headers["id"], headers["shadow"]) == (
+        "run_case",
+        task_id,
+        f"{bakeoff_id} sim-a case-0000",
+    )
     assert (headers["group"], headers["ignore_result"]) == (str(chord_id(uid, run.id)), True)
     assert (headers["eta"], headers["expires"], message["properties"]["correlation_id"]) == (
         None,
@@ -109,6 +113,9 @@ def test_a_rendered_message_is_the_one_that_kombu_writes(app: Celery, judge: str
         jobs.QueuedJob(
             id=number,
             run_id=3,
+            bakeoff_id=7,
+            case_id=f'odd "id" {uid} \\u0041 \x1b[31m 例 {number}',
+            sample=number,
             judge=judge,
             provider="simulated",
             uid=uid,
@@ -159,7 +166,7 @@ def test_messages_hold_ids_only(
     pump_all(db, broker)
     texts = [text + json.dumps(body_of(json.loads(text))) for text in valkey.lrange(QUEUE, 0, -1)]
     assert len(texts) == 3
-    for private in ("sk-secret", "SECRET_KEY_OF_A", "capital", "country", "case-0", "Answer with"):
+    for private in ("sk-secret", "SECRET_KEY_OF_A", "capital", "country", "Answer with"):
         assert not any(private in text for text in texts)
 
 

@@ -90,6 +90,7 @@ def test_every_setting_has_a_twin_in_the_environment(root: Path) -> None:
         "EVALQ_ALERTS": '[{"command": ["true"]}]',
         "EVALQ_DATA_DIR": "here",
         "EVALQ_DISPLAY": "none",
+        "EVALQ_LOG_FORMAT": "json",
         "EVALQ_SANDBOX": "unsafe",
     }
     settings = load_settings(root, environ)

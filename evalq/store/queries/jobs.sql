@@ -30,7 +30,7 @@ UPDATE jobs j SET state = 'queued', queued_at = now(),
 FROM next, runs r, bakeoffs b
 -- Still ready: a message thought lost may have claimed the job since `next` was read.
 WHERE j.id = next.id AND j.state = 'ready' AND r.id = j.run_id AND b.id = j.bakeoff_id
-RETURNING j.id, j.run_id, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
+RETURNING j.id, j.run_id, j.bakeoff_id, j.case_id, j.sample, next.place, r.judge, r.provider, j.stage, r.n_jobs, b.uid;
 
 -- claim_jobs --
 -- Lease those of some jobs that are open, due and running; a row each. None when the bake-off or the database is newer
