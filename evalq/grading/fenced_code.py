@@ -16,10 +16,10 @@ _TAGS: Mapping[str, frozenset[str]] = {
     "shell": frozenset({"shell", "bash", "sh", "zsh"}),
 }
 _DEFINITIONS: Mapping[str, str] = {
-    "javascript": r"^[ \t]*(?:export[ \t]+(?:default[ \t]+)?)?"
-    r"(?:(?:async[ \t]+)?function[ \t]*\*?[ \t]*NAME(?![\w$])|(?:const|let|var)[ \t]+NAME(?![\w$])"
-    r"|class[ \t]+NAME(?![\w$]))|exports\.NAME[ \t]*=",
-    "shell": r"^[ \t]*(?:function[ \t]+NAME(?![\w-])|NAME[ \t]*\([ \t]*\))",
+    "javascript": r"^[ \t]*+(?:export[ \t]++(?:default[ \t]++)?)?"
+    r"(?:(?:async[ \t]++)?function[ \t]*+\*?[ \t]*+NAME(?![\w$])|(?:const|let|var)[ \t]++NAME(?![\w$])"
+    r"|class[ \t]++NAME(?![\w$]))|exports\.NAME[ \t]*+=",
+    "shell": r"^[ \t]*+(?:function[ \t]++NAME(?![\w-])|NAME[ \t]*+\([ \t]*+\))",
 }
 
 

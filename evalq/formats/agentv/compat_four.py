@@ -1,6 +1,5 @@
 """What agentv 4's transpiler does otherwise than its first version, for `--compat agentv@4`."""
 
-import re
 from typing import Any
 
 from evalq.formats.agentv.compat import (
@@ -15,7 +14,7 @@ from evalq.formats.agentv.compat import (
 from evalq.formats.agentv.javascript_values import UNDEFINED, as_text, is_truthy, property_of
 
 _REMOVED = ("agent-judge", "llm-judge", "code-judge")
-_SCRIPT = re.compile(r"([^/]+)\.(?:ts|js|mts|mjs)\Z")
+_SCRIPT_SUFFIXES = (".ts", ".js", ".mts", ".mjs")
 # The line agentv writes, to the letter: the agent that grades follows it.
 _RUN = (
     "Run `agentv eval assert {} --agent-output <agent_output> --agent-input <original_prompt>` and check the "
@@ -49,9 +48,10 @@ def _script_name(entry: Any) -> str | None:
     """The stem of the first argument of the command that is a script."""
     command = property_of(entry, "command")
     for argument in command if isinstance(command, list) else ():
-        found = _SCRIPT.search(argument) if isinstance(argument, str) else None
-        if found:
-            return found[1]
+        name = argument.rpartition("/")[2] if isinstance(argument, str) else ""
+        stem, dot, suffix = name.rpartition(".")
+        if stem and dot + suffix in _SCRIPT_SUFFIXES:
+            return stem
     return None
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from evalq.bakeoff.plan import Plan
@@ -41,7 +41,7 @@ RunScript = Callable[[Program], ProgramRun]
 
 _TIMEOUT_S = 60.0
 _OUTPUT_FILE = "/tmp/eva-output"  # noqa: S108 - the sandbox's own
-_SHELLS = re.compile(r"#!\s*(?:\S*/)?(?:env\s+)?(?:ba|da|k)?sh\b|#!\s*\S*/env\s+bash\b")
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]{0,199})=(.*)", re.DOTALL)
 
 
@@ -196,12 +196,20 @@ def _run_script(
 ) -> CallResult:
     script = folder.read_text(name)
     first = script.partition("\n")[0]
-    if first.startswith("#!") and not _SHELLS.match(first):
+    if first.startswith("#!") and not _names_shell(first.removeprefix("#!")):
         remedy = "write it for bash, with #!/bin/bash on its first line"
         raise InputError(Problem(f"{first!r} is not a shell", remedy, display_path(folder.path(name)), 1))
     source = "\n".join([*_environment(folder, case, values, output), script])
     (result,) = run(Program(source, "", (FunctionCall(),), _TIMEOUT_S, executor="shell")).results
     return result
+
+
+def _names_shell(interpreter: str) -> bool:
+    """Whether the first line of a script names a shell, perhaps by `env`."""
+    words = [PurePath(word).name for word in interpreter.split()]
+    if words[:1] == ["env"]:
+        words.pop(0)
+    return bool(words) and words[0] in _SHELLS
 
 
 def _environment(
