@@ -9,6 +9,7 @@ from evalq.definitions.catalogue import _PROVIDERS
 from evalq.definitions.definition import NAME_PATTERN
 from evalq.definitions.template import MATCHERS
 from evalq.grading.checks.decisions import _REFUSAL
+from evalq.grading.fenced_code import _DEFINITIONS
 
 _MODELS = "what models answer and reply"
 _ROWS = "rows of production data"
@@ -27,8 +28,8 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.formats.suite.render": "_LINE_START _SPECIAL _code_block",
         "evalq.grading.checks.decisions": "_find_refusal read_decision",
         "evalq.grading.checks.text": "_LONG_RUN",
-        "evalq.grading.code": "_ASSIGNS _GOES_ON _OPENS _STARTS _USES "
-        "_defines _fenced_blocks _is_needed _join_blocks",
+        "evalq.grading.code": "_ASSIGNS _GOES_ON _STARTS _USES _defines _is_needed _join_blocks",
+        "evalq.grading.fenced_code": "_OPENS _defines fenced_blocks",
         "evalq.grading.prompts": "_LOOKALIKE _NONCE",
         "evalq.grading.reading": "_NUMBER _WHOLE _is_like is_time is_uri",
         "evalq.grading.replies": "_CLOSING_FENCE _OPENING_FENCE _read_last_line _read_verdict",
@@ -64,6 +65,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.cases.draft_prompt": "_fill_words",
         "evalq.definitions.catalogue": "_fold _judge_for_model",
         "evalq.definitions.definition": "_refuse_choice is_name",
+        "evalq.definitions.graders.code": "_FUNCTION_NAMES",
         "evalq.definitions.json_queries": "_PART dotted_parts",
         "evalq.definitions.model_params": "_snake_case",
         "evalq.definitions.prompt": "_LITERAL_PATTERN _wanted_texts",
@@ -85,6 +87,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.formats.eva.doctor": "_ALIAS _USE_WHEN",
         "evalq.formats.eva.promote": "_LINE",
         "evalq.formats.eva.prompt": "_FIELD _NAME",
+        "evalq.formats.eva.usage": "_PAIR _environment",
         "evalq.formats.javascript_regex": "_CODE_POINT _GROUP_NAME _HEX _MODIFIERS _REPEAT",
         "evalq.formats.own_scale": "_ONE_IF _RANGES _ZERO_ELSE",
         "evalq.formats.promptfoo.load": "_NAME",
@@ -96,6 +99,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.formats.suite.evals": "_FILE_NAME",
         "evalq.formats.suite.load": "slug",
         "evalq.formats.suite.metrics": "_SPELLING",
+        "evalq.formats.suite.new_suite": "_ID",
         "evalq.formats.suite.report_files": "_is_own_link",
         "evalq.formats.suite.requests": "_LINE _OLD_NUMBER",
         "evalq.formats.suite.rubrics": "_ASKED _LEVEL _POINT _RANGE _WEIGHTED slug",
@@ -121,6 +125,7 @@ SEES: Mapping[str, Mapping[str, str]] = {
         "evalq.definitions.judge_specs": "_FORM _NOT_IN_NAMES",
         "evalq.definitions.scaffold": "render_task",
         "evalq.engines.postgres": "_major_version",
+        "evalq.formats.suite.new_suite": "_fill",
         "evalq.engines.valkey": "_ask_version _read_configuration",
         "evalq.grading.sandbox.isolation": "bwrap_version",
         "evalq.grading.sandbox.running": "system_interpreter",
@@ -149,6 +154,7 @@ BUILT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "evalq.definitions.definition:is_name": ((NAME_PATTERN, "fullmatch"),),
     "evalq.definitions.regexes:_check_syntax": (),  # only compiled here; users' patterns run in search.py
     "evalq.definitions.scaffold:render_task": (),
+    "evalq.formats.suite.new_suite:_fill": (),
     "evalq.formats.build:as_name": ((NAME_PATTERN, "fullmatch"),),
     "evalq.formats.skills.trigger_cases:_get_unquoted_field": (
         (r"(?m)^name:[ \t]*(.*(?:\n[ \t]+.*)*)", "search"),
@@ -161,7 +167,10 @@ BUILT: Mapping[str, tuple[tuple[str, str], ...]] = {
             "search",
         ),
     ),
-    "evalq.grading.code:_fenced_blocks": ((r"[ \t]*`{3,}[ \t]*$", "match"),),
+    "evalq.grading.fenced_code:_defines": tuple(
+        (f"(?m){form.replace('NAME', 'name')}", "search") for form in _DEFINITIONS.values()
+    ),
+    "evalq.grading.fenced_code:fenced_blocks": ((r"[ \t]*`{3,}[ \t]*$", "match"),),
     "evalq.grading.reading:_is_like": tuple((form, "fullmatch") for form in MATCHERS.values()),
     "evalq.grading.replies:_read_last_line": (
         (r"SCORE=(-?(?:0|[1-9][0-9]{0,6})) REASON=(.+)", "fullmatch"),

@@ -39,7 +39,7 @@ def launch(
     refuse_over_cap(refine_estimate(session.db, plan), terms.cap_usd)
     announce_programs((*plan.judges, *plan.graders.values()), session.settings.alerts, folder=Path.cwd())
     if plan.runs_code:
-        session.prepare_sandbox()
+        session.prepare_sandbox(plan.executors)
     _set_daily_caps(session)
     terms = replace(
         terms,

@@ -12,6 +12,7 @@ from evalq.calling.rate_limit import estimate_tokens
 from evalq.definitions.catalogue import Catalogue, pick_judges
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
+from evalq.definitions.graders.code import Executor, FunctionOutput
 from evalq.definitions.graders.model import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.model_params import refuse_unbounded
@@ -101,6 +102,16 @@ class Plan:
     def runs_code(self) -> bool:
         """Whether a grader runs code that judges wrote."""
         return any("sandbox" in stages(self.task, case) for case in self.evalset.cases)
+
+    @property
+    def executors(self) -> frozenset[Executor]:
+        """What must be installed to run the code that judges write."""
+        found: set[Executor] = set()
+        for case in self.evalset.cases:
+            for _, grader in named_graders(self.task, case):
+                if isinstance(grader, FunctionOutput):
+                    found.add(grader.executor)
+        return frozenset(found)
 
     @property
     def providers(self) -> frozenset[str]:

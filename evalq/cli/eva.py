@@ -1,6 +1,6 @@
-"""Commands for eva prompts: evaluate one, examine them, promote one."""
+"""Commands for eva prompts: evaluate one, use one, examine them, promote one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,13 +16,16 @@ from evalq.cli.output import note, print_json, print_table, suggest
 from evalq.cli.preflight import describe_plan
 from evalq.definitions.money import money
 from evalq.errors import InputError, Problem
-from evalq.reports.text import one_line
+from evalq.reports.text import clean, one_line
 
 if TYPE_CHECKING:
     from evalq.formats.eva.load import EvaPrompt
     from evalq.formats.eva.promote import PromotionReview
     from evalq.formats.eva.run import EvaBakeOff, EvaResult
+    from evalq.formats.eva.usage import PreparedUse
     from evalq.formats.problems import FileFinding
+    from evalq.grading.sandbox.program import Program, ProgramRun
+    from evalq.reports.cases import AnswerView
     from evalq.results import BakeOffResult
 
 _SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
@@ -30,7 +33,7 @@ _SIGNS = {"passed": "✓", "failed": "✗", "errored": "!", "not_run": "·"}
 
 @click.group()
 def eva() -> None:
-    """Evaluate prompts kept in eva's folders, find what is wrong with them, and promote them."""
+    """Evaluate and use prompts kept in eva's folders, find what is wrong with them, and promote them."""
 
 
 @eva.command("eval")
@@ -119,6 +122,116 @@ def _print_result(result: "EvaResult") -> None:
     n_errored = sum(line.verdict in ("errored", "not_run") for line in result.lines)
     errored = f", {n_errored} of the others without a verdict" if n_errored else ""
     click.echo(f"{result.prompt}: {result.passed} of {result.total} passed{errored}, ${result.spent_usd:.4f}")
+
+
+@eva.command("use")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--case", "case", help="Take the variables of examples/NAME/inputs.yml.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set a variable.")
+@click.option(
+    "--var-file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Set the variable file_contents to the text of a file.",
+)
+@click.option("--send", is_flag=True, help="Send the prompt; without it, it is only rendered.")
+@click.option("--judge", help="The model that answers, instead of the one in meta.yml.")
+@options.max_cost
+@options.allow_unpriced
+@options.display
+@options.collect_run_options
+@pass_context
+def use_command(
+    context: Context,
+    path: Path,
+    case: str | None,
+    variables: tuple[str, ...],
+    files: tuple[Path, ...],
+    send: bool,
+    judge: str | None,
+    run: RunOptions,
+) -> int:
+    """Use a prompt: render it, and with --send have it answered.
+
+    The prompt's guard.sh, and with --send its verify.sh, run in the sandbox. Each use appends a row to
+    .usage.jsonl, which `evalq eva promote` counts. Exit code 1: there is no answer, or verify.sh found it
+    wrong; 5: guard.sh refused.
+    """
+    from evalq.formats.eva.promote import USES, append_row, refuse_unwritable
+    from evalq.formats.eva.usage import prepare_use, read_given, usage_row
+
+    given = read_given(variables, files)
+    use = prepare_use(path, context.root, case=case, given=given, run=_sandbox_of(context))
+    refuse_unwritable(use.folder.path(USES))
+    if send:
+        return _send_use(context, use, judge, run)
+    click.echo(use.prompt)
+    append_row(use.folder.path(USES), usage_row(use, now=datetime.now(UTC)))
+    suggest(f"evalq eva use {path} --send")
+    return 0
+
+
+def _send_use(context: Context, use: "PreparedUse", judge: str | None, run: RunOptions) -> int:
+    """Send a prompt, have its answer verified, and record the use."""
+    from evalq.formats.eva.promote import USES, append_row
+    from evalq.formats.eva.usage import usage_row, verify_output
+
+    answer = _ask(context, use, judge, run)
+    if answer is None:
+        return 130
+    output, code = "", 1
+    verified: bool | None = False
+    if answer.verdict == "passed":
+        output, code = answer.answer_text, 0
+        verified = verify_output(use, output, _sandbox_of(context))
+    row = usage_row(
+        use,
+        now=datetime.now(UTC),
+        output=output,
+        verified=verified,
+        exit_code=code,
+        duration_ms=answer.latency_ms or 0,
+    )
+    append_row(use.folder.path(USES), row)
+    click.echo(clean(answer.answer_text))
+    note({True: "verified", False: "not verified", None: "no verify.sh to verify it"}[verified])
+    suggest(f"evalq eva promote {use.folder.id}")
+    return 1 if verified is False else code
+
+
+def _sandbox_of(context: Context) -> "Callable[[Program], ProgramRun]":
+    """The sandbox for a prompt's scripts; it refuses to run anything where there is none."""
+    from evalq.grading.sandbox.availability import require_sandbox
+    from evalq.grading.sandbox.running import run as run_program
+
+    def run_script(program: "Program") -> "ProgramRun":
+        environ = context.environ
+        isolation = require_sandbox(context.settings.sandbox, environ)
+        return run_program(program, isolation=isolation, environ=environ)
+
+    return run_script
+
+
+def _ask(context: Context, use: "PreparedUse", judge: str | None, run: RunOptions) -> "AnswerView | None":
+    """Send a prompt to its model, within the cap; None when the user interrupts."""
+    from evalq.bakeoff.inspect import CaseFilter, find_cases
+    from evalq.bakeoff.launch import start
+    from evalq.cli.progress import first_interrupt, watch_to_end
+    from evalq.formats.eva.run import RUN_TYPE
+    from evalq.formats.eva.usage import plan_use
+
+    plan = plan_use(use, judge, context.settings, allow_unpriced=run.allow_unpriced)
+    cap_usd = context.cap_usd(run.max_cost_usd)
+    note(f"{describe_plan(plan)}, cap ${money(cap_usd)}, by {plan.judges[0].name}")
+    with context.open_session(fleet=True) as session, first_interrupt() as interrupt:
+        bakeoff_id = start(session, plan, cap_usd=cap_usd, root=context.root, run_type=RUN_TYPE)
+        result = watch_to_end(context, session, bakeoff_id, run, interrupt=interrupt)
+        cases, _ = find_cases(session.db, result, CaseFilter(limit=1))
+        if interrupt() or not cases or not cases[0].answers:
+            note("stopped before there was an answer; no row is written")
+            return None
+        return cases[0].answers[0]
 
 
 @eva.command("doctor")

@@ -177,7 +177,11 @@ def _print_import(report: dict[str, Any], *, is_dry: bool) -> None:
 @click.option(
     "--run-eval", is_flag=True, help="Make the bare list of queries that skill-creator's run_eval.py takes."
 )
-@click.option("--compat", type=click.Choice(["agentv"]), help="Do exactly what agentv's own transpiler does.")
+@click.option(
+    "--compat",
+    type=click.Choice(["agentv", "agentv@4"]),
+    help="Do exactly what agentv's own transpiler does: its first version, or version 4.",
+)
 @click.option("--force", is_flag=True, help="Replace files that are there already and say something else.")
 def transpile(
     source: Path, out_dir: Path | None, to_stdout: bool, run_eval: bool, compat: str | None, force: bool
@@ -189,7 +193,7 @@ def transpile(
     """
     if out_dir and to_stdout:
         raise click.UsageError("Choose one of -d and --stdout.")
-    result = _transpile_as_agentv(source) if compat else _transpile(source)
+    result = _transpile_as_agentv(source, compat) if compat else _transpile(source)
     contents, warnings = _list_contents(result, run_eval)
     for warning in (*result.warnings, *warnings):
         note(f"{'Warning' if compat else 'warning'}: {clean(str(warning))}")
@@ -215,14 +219,16 @@ def _transpile(source: Path) -> "Transpilation":
     return transpile(read_eval_yaml(source))
 
 
-def _transpile_as_agentv(source: Path) -> "Transpilation":
+def _transpile_as_agentv(source: Path, version: str) -> "Transpilation":
     """Transpile as agentv does, with its error messages and its exit code 1."""
-    from evalq.formats.agentv.compat import load_as_agentv, transpile_as_agentv
+    from evalq.formats.agentv.compat import FIRST, load_as_agentv, transpile_as_agentv
+    from evalq.formats.agentv.compat_four import FOUR
     from evalq.formats.agentv.key_check import find_misspelt
 
-    document = load_as_agentv(source)
+    dialect = FOUR if version == "agentv@4" else FIRST
+    document = load_as_agentv(source, dialect)
     try:
-        result = transpile_as_agentv(document, source.name)
+        result = transpile_as_agentv(document, source.name, dialect)
     except InputError as exc:
         raise click.ClickException(clean(str(exc))) from None
     return replace(result, warnings=(*result.warnings, *find_misspelt(source)))

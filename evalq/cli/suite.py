@@ -1,4 +1,4 @@
-"""The commands on suites of evals: run one, and print the schema of its report."""
+"""The commands on suites of evals: create one, run it, report on it, and print the schema of a report."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,7 @@ from evalq.definitions.money import money
 if TYPE_CHECKING:
     from evalq.engines.session import Session
     from evalq.formats.suite.choice import LoadedSuite, SuiteChoice
+    from evalq.formats.suite.new_suite import GraderChoice
     from evalq.formats.suite.outcomes import SuiteRun
     from evalq.formats.suite.plan import SuitePlan, SuiteRunOptions
     from evalq.formats.suite.read import Suite
@@ -170,7 +171,44 @@ def _announce_id(suite_run: str) -> None:
 
 @click.group()
 def suite() -> None:
-    """Run suites of capability and regression evals, and report on them."""
+    """Create and run suites of capability and regression evals, and report on them."""
+
+
+@suite.command("create")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--name", help="The suite's name; default: the folder's.")
+@click.option("--capability", metavar="ID", multiple=True, help="Add a capability eval with this id.")
+@click.option("--regression", metavar="ID", multiple=True, help="Add a regression eval with this id.")
+@click.option(
+    "--grader",
+    type=click.Choice(["code", "function", "model", "human"]),
+    default="code",
+    show_default=True,
+    help="What grades the new capability evals; function runs the code of the answer.",
+)
+def create_command(
+    folder: Path,
+    name: str | None,
+    capability: tuple[str, ...],
+    regression: tuple[str, ...],
+    grader: "GraderChoice",
+) -> int:
+    """Write a new suite that runs as it is, or add evals to one.
+
+    FOLDER gets eval-suite.yaml, config/, and one file per eval in capability/ and regression/. Nothing is
+    overwritten.
+    """
+    from evalq.definitions.files import display_path
+    from evalq.formats.suite.new_suite import create_suite, list_missing_references
+
+    title = name or folder.resolve().name
+    written = create_suite(folder, name=title, capability=capability, regression=regression, grader=grader)
+    for path in written:
+        click.echo(f"wrote {display_path(path)}")
+    for line in list_missing_references(folder, written):
+        note(f"add to evals: of {display_path(folder / 'eval-suite.yaml')}: {line}")
+    suggest(f"evalq check {folder}", f"evalq suite run {folder} --judges sim-opus-4.7")
+    return 0
 
 
 @suite.command("schema")

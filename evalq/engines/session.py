@@ -15,6 +15,7 @@ from evalq.settings import Settings, data_dir
 from evalq.store.database import Database, apply_schema, require_schema
 
 if TYPE_CHECKING:
+    from evalq.definitions.graders.code import Executor
     from evalq.engines.broker import Broker
 
 
@@ -36,14 +37,18 @@ class Session:
     data_dir: Path | None = None
     keep_fleet: Callable[[], None] = _order_nothing
 
-    def prepare_sandbox(self, environ: Mapping[str, str] = os.environ) -> None:
+    def prepare_sandbox(
+        self, executors: frozenset["Executor"] = frozenset(), environ: Mapping[str, str] = os.environ
+    ) -> None:
         """Have the embedded fleet start a worker for code, or refuse; other fleets have their own."""
         if self.data_dir is None:
             return
         from evalq.engines.data_folder import DataFolder
         from evalq.grading.sandbox.availability import require_sandbox
+        from evalq.grading.sandbox.executors import require_executors
 
         require_sandbox(self.settings.sandbox, environ)
+        require_executors(executors, environ)
         DataFolder.of(self.data_dir).sandbox_request.touch()
 
     @cached_property

@@ -1,7 +1,8 @@
 """Collects what is wrong with other people's files: problems to fix, and warnings that may be ignored."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, TypeVar
 
 from evalq.definitions.definition import limit_problems
@@ -49,6 +50,27 @@ class ImportWarnings:
     def texts(self) -> tuple[str, ...]:
         """One line each, with file and line."""
         return tuple(str(problem) for problem in self.problems)
+
+
+def build_readable(
+    build: Callable[[PartT], T], parts: Iterable[PartT], warnings: ImportWarnings, *, what: str
+) -> list[T]:
+    """Build something of every part that can be read, and warn of the others, which are left out.
+
+    Raises InputError with the problems of all parts if none can be read.
+    """
+    problems: list[Problem] = []
+    built: list[T] = []
+    for part in parts:
+        result = collect_problems(partial(build, part), problems)
+        if result is not None:
+            built.append(result)
+    unique = list(dict.fromkeys(problems))
+    if not built and unique:
+        raise InputError(*limit_problems(unique))
+    for problem in unique:
+        warnings.add(replace(problem, message=f"{what} is left out: {problem.message}"))
+    return built
 
 
 @dataclass(frozen=True)

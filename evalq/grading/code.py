@@ -6,24 +6,18 @@ exits: that is the judge's fault. A sandbox that cannot start is ours: Ungradabl
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from textwrap import dedent
+from collections.abc import Sequence
 from typing import Any
 
-from evalq.definitions.graders.code import FunctionCase, FunctionOutput
+from evalq.definitions.graders.code import Executor, FunctionCase, FunctionOutput
 from evalq.grading.compare_json import matches, matches_exception
+from evalq.grading.fenced_code import MAX_ANSWER_CHARS, MAX_LINE_CHARS, extract_script, fenced_blocks
 from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
 from evalq.grading.sandbox.program import CallResult, FunctionCall, Program, ProgramRun
 
-_MAX_CHARS = 1_000_000
-_LINE_CHARS = 2000
 _QUOTED_CHARS = 120
 _DETAIL_CHARS = 500
 
-_OPENS = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[\w+#.-]*)(?P<rest>[^\n]*)"
-)
 _PYTHON_TAGS = {"python", "py", "python3", "py3"}
 
 _STARTS = re.compile(
@@ -52,20 +46,23 @@ async def mark_function_output(
 
 def program_of(grader: FunctionOutput, answer: str) -> Program | None:
     """The program for this answer: its code and the cases' arguments, never what they expect."""
-    assert grader.function_name is not None, "for_case comes first"
     assert grader.test_cases, "for_case comes first"
-    source = extract_code(answer, grader.function_name)
+    function = grader.function_name or ""
+    if grader.executor == "python":
+        source = extract_code(answer, function)
+    else:
+        source = extract_script(answer, function, grader.executor)
     if not source.strip():
         return None
     calls = tuple(FunctionCall(tuple(case.args), case.kwargs) for case in grader.test_cases)
-    return Program(source, grader.function_name, calls, grader.timeout_per_case)
+    return Program(source, function, calls, grader.timeout_per_case, executor=grader.executor)
 
 
 def mark_run(grader: FunctionOutput, run: ProgramRun) -> Mark:
     """Compare each call's result with what its case expects; the mark names the isolation the code ran in."""
     n_passed, first_failure, details = 0, "", []
     for number, (case, result) in enumerate(zip(grader.test_cases, run.results, strict=True), start=1):
-        passed = _is_right(case, result)
+        passed = _is_right(case, result, grader.executor)
         n_passed += passed
         details.append(_describe_case(number, case, result, passed))
         if not passed and not first_failure:
@@ -79,6 +76,7 @@ def mark_run(grader: FunctionOutput, run: ProgramRun) -> Mark:
         f"{n_passed} of {total} cases passed{first_failure}{stamp}",
         {
             "isolation": run.isolation,
+            "executor": grader.executor,
             "python": run.python,
             "passed_count": n_passed,
             "total_count": total,
@@ -87,11 +85,22 @@ def mark_run(grader: FunctionOutput, run: ProgramRun) -> Mark:
     )
 
 
-def _is_right(case: FunctionCase, result: CallResult) -> bool:
+def _is_right(case: FunctionCase, result: CallResult, executor: Executor) -> bool:
     if result.end == "returned":
-        return matches(case, result.value)
+        value = _read_printed(case, result.value) if executor == "shell" else result.value
+        return matches(case, value)
     is_exception = result.end in ("raised", "out_of_memory")
     return is_exception and matches_exception(case, result.raised, result.message)
+
+
+def _read_printed(case: FunctionCase, printed: Any) -> Any:
+    """What a shell function printed: as JSON if the case expects anything but text, else as it is."""
+    if isinstance(case.expected, str) or not isinstance(printed, str):
+        return printed
+    try:
+        return json.loads(printed)
+    except (ValueError, RecursionError):
+        return printed
 
 
 def _explain(case: FunctionCase, result: CallResult) -> str:
@@ -135,14 +144,6 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
-@dataclass(frozen=True)
-class _Block:
-    """One fenced block: the language on its fence, and its text."""
-
-    tag: str
-    text: str
-
-
 def extract_code(answer: str, function_name: str) -> str:
     """The code to run for `function_name`; empty if the answer has none.
 
@@ -150,8 +151,8 @@ def extract_code(answer: str, function_name: str) -> str:
     defines the function counts, together with blocks that define what it needs; blocks that only show how
     to use it do not count.
     """
-    text = answer[:_MAX_CHARS].replace("\r\n", "\n")
-    blocks = list(_fenced_blocks(text))
+    text = answer[:MAX_ANSWER_CHARS].replace("\r\n", "\n")
+    blocks = list(fenced_blocks(text))
     if not blocks:
         return _code_in_prose(text)
     marked = [block.text for block in blocks if block.tag in _PYTHON_TAGS]
@@ -162,27 +163,6 @@ def extract_code(answer: str, function_name: str) -> str:
         return _join_blocks(likely, function_name)
     defining = [block.text for block in blocks if _defines(block.text, function_name)]
     return _join_blocks(defining, function_name)
-
-
-def _fenced_blocks(text: str) -> Iterator[_Block]:
-    """The fenced blocks in order; a block that is never closed extends to the end."""
-    tag = ""
-    body: list[str] = []
-    closing: re.Pattern[str] | None = None
-    for line in text.split("\n"):
-        if closing is None:
-            opened = _OPENS.match(line[:_LINE_CHARS])
-            if opened is not None and "`" not in opened["rest"]:
-                mark, length = re.escape(opened["fence"][0]), len(opened["fence"])
-                closing = re.compile(rf"[ \t]*{mark}{{{length},}}[ \t]*$")
-                tag, body = opened["tag"].lower(), []
-        elif closing.match(line[:_LINE_CHARS]):
-            yield _Block(tag, dedent("\n".join(body)))
-            closing = None
-        else:
-            body.append(line)
-    if closing is not None:
-        yield _Block(tag, dedent("\n".join(body)))
 
 
 def _join_blocks(blocks: Sequence[str], name: str) -> str:
@@ -207,7 +187,7 @@ def _is_support(block: str) -> bool:
     """True for a block that defines something and calls nothing."""
     defines = False
     for line in block.split("\n"):
-        head = line[:_LINE_CHARS]
+        head = line[:MAX_LINE_CHARS]
         if _USES.match(head):
             return False
         if _STARTS.match(head) or _ASSIGNS.match(head):
@@ -226,7 +206,7 @@ def _code_in_prose(text: str) -> str:
     kept: list[str] = []
     in_text = False  # a string over several lines may hold anything
     for line in text.split("\n"):
-        head = line[:_LINE_CHARS]
+        head = line[:MAX_LINE_CHARS]
         is_start = _STARTS.match(head) or _ASSIGNS.match(head)
         if not kept and not is_start:
             continue

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,22 @@ judges:
     price: {input: 1, output: 5}
   plain-grader:
     {provider: simulated, model: plain-grader, accuracy: 1.0, time_scale: 0, price: {input: 1, output: 1}}
+"""
+SETTINGS += f"  count-words: {{provider: command, command: [{sys.executable}, run-skill.py]}}\n"
+RUN_SKILL = """\
+import json, sys
+call = json.load(sys.stdin)["inputs"]["skill"]
+assert call["name"] == "count-words"
+print(json.dumps({"words": len(call["input"]["text"].split()) * call["parameters"]["factor"]}))
+"""
+SKILL_EVAL = """\
+regression_eval:
+  id: reg-words
+  baseline: {output: {words: 6}}
+  current:
+    input: {text: "one two three"}
+    execution: {type: skill, skill_name: count-words, parameters: {factor: FACTOR}}
+  comparison: {type: numeric, tolerance: {words: {min_delta: 0, max_delta: 0}}}
 """
 RUN = ("suite", "run", "order-desk", "--grader-model", "plain-grader")
 
@@ -183,6 +200,23 @@ def test_a_suite_can_be_baked_off_like_any_evalset(served: Any) -> None:
         "order-numbers",
         {"ace": 3, "never": 0},
     )
+
+
+@pytest.mark.parametrize(("factor", "code"), [(2, 0), (3, 1)])
+def test_a_skill_is_really_run_by_its_program(served: Any, factor: int, code: int) -> None:
+    served.write("run-skill.py", RUN_SKILL)
+    served.write("words.yaml", SKILL_EVAL.replace("FACTOR", str(factor)))
+    document = served.bake("suite", "run", "words.yaml", "--judges", "ace", code=code)
+    assert document["eval_report"]["summary"]["passed"] == 1 - code
+
+
+def test_a_new_suite_can_be_run_and_reported(served: Any) -> None:
+    made = served.run("suite", "create", "fresh", "--capability", "cap-new")
+    assert (made.returncode, "wrote fresh/capability/cap-new.yaml" in made.stdout) == (0, True)
+    served.bake("suite", "run", "fresh", "--judges", "ace")
+    again = served.bake("suite", "report", "last")
+    assert again["eval_report"]["metadata"]["suite_name"] == "fresh"
+    assert again["eval_report"]["summary"]["passed"] == 1
 
 
 def test_the_schema_of_the_report_is_printed(project: Any) -> None:

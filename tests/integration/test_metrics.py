@@ -127,7 +127,7 @@ def test_a_latency_is_in_the_first_bucket_that_holds_it(
 
 
 def test_a_scraper_needs_the_token_where_there_is_one(db: Database, engines: Engines) -> None:
-    with served_pages(db, TOKEN, engines.broker_url) as url:
+    with served_pages(db, TOKEN, broker_url=engines.broker_url) as url:
         assert scrape(url)[0] == 401
         assert scrape(url, Authorization="Bearer wrong")[0] == 401
         assert scrape(url, Authorization=f"Basic {TOKEN}")[0] == 401
@@ -138,7 +138,7 @@ def test_a_scraper_needs_the_token_where_there_is_one(db: Database, engines: Eng
 
 
 def test_without_a_token_anyone_on_the_machine_may_read_it(db: Database, engines: Engines) -> None:
-    with served_pages(db, None, engines.broker_url) as url:
+    with served_pages(db, broker_url=engines.broker_url) as url:
         assert scrape(url)[0] == 200
         assert scrape(url, Authorization="Bearer ")[0] == 200
 

@@ -1,17 +1,33 @@
 """The grader that runs the code in an answer: which function, its arguments, the expected results."""
 
 import keyword
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, FiniteFloat, ValidationError, field_validator, model_validator
+from pydantic import Field, FiniteFloat, ValidationError, ValidationInfo, field_validator, model_validator
 
 from evalq.definitions.definition import Definition
 from evalq.definitions.graders.grader import Grader, Misfit, misfit_of
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
 
+Executor = Literal["python", "javascript", "shell"]
+"""What runs the code: Python, Node.js, or bash."""
+
 _ALIASES = {"input": "args", "output": "expected"}
+_EXECUTOR_ALIASES = {
+    "js": "javascript",
+    "node": "javascript",
+    "nodejs": "javascript",
+    "bash": "shell",
+    "sh": "shell",
+}
+_FUNCTION_NAMES: dict[str, re.Pattern[str]] = {
+    "javascript": re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,199}"),
+    "shell": re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}"),
+}
+_LANGUAGES: dict[str, str] = {"python": "Python", "javascript": "JavaScript", "shell": "shell"}
 
 
 class FunctionCase(Definition):
@@ -66,24 +82,42 @@ class FunctionOutput(Grader):
     """Runs the function the judge wrote, in a sandbox, and compares its results.
 
     A case's `expected` may supply `function_name` and `test_cases` under the same names.
-    `timeout_per_case` is in seconds.
+    `timeout_per_case` is in seconds. With `executor: shell` the result is what the function prints; without a
+    `function_name` the answer is a script that is run with the arguments.
     """
 
     type: Literal["function_output"]
-    executor: Literal["python"] = "python"
+    executor: Executor = "python"
     function_name: str | None = None
     test_cases: list[FunctionCase] = Field(default=[], max_length=1000)
     timeout_per_case: FiniteFloat = Field(default=5, gt=0, le=60)
     sandbox: bool = True
 
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _resolve_executor(cls, value: Any) -> Any:
+        return _EXECUTOR_ALIASES.get(value, value) if isinstance(value, str) else value
+
     @field_validator("function_name")
     @classmethod
-    def _is_a_name_in_python(cls, name: str | None) -> str | None:
-        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+    def _is_a_name_of_its_language(cls, name: str | None, info: ValidationInfo) -> str | None:
+        executor = info.data.get("executor", "python")
+        if name is not None and not _is_function_name(name, executor):
             raise ValueError(
-                "cannot name a Python function; write the function's name alone, without brackets"
+                f"cannot name a {_LANGUAGES[executor]} function; write the function's name alone, without "
+                "brackets"
             )
         return name
+
+    @field_validator("test_cases")
+    @classmethod
+    def _have_arguments_of_their_language(
+        cls, cases: list[FunctionCase], info: ValidationInfo
+    ) -> list[FunctionCase]:
+        executor = info.data.get("executor", "python")
+        if executor != "python" and any(case.kwargs for case in cases):
+            raise ValueError(f"{_LANGUAGES[executor]} has no keyword arguments; put the values into args")
+        return cases
 
     @field_validator("sandbox")
     @classmethod
@@ -101,6 +135,7 @@ class FunctionOutput(Grader):
         try:
             added = FunctionOutput(
                 type=self.type,
+                executor=self.executor,
                 function_name=found.get("function_name"),
                 test_cases=found.get("test_cases", []),
             )
@@ -110,7 +145,7 @@ class FunctionOutput(Grader):
             raise ValueError(f"expected.{'.'.join(map(str, first['loc']))}: {message}") from exc
         function_name = self.function_name or added.function_name
         test_cases = [*self.test_cases, *added.test_cases]
-        if function_name is None:
+        if function_name is None and self.executor != "shell":
             raise ValueError(
                 "no function to call; add function_name to the grader, or to the case's expected"
             )
@@ -127,3 +162,9 @@ class FunctionOutput(Grader):
         except ValueError as exc:
             return misfit_of(exc, f"grader {self.label!r}")
         return None
+
+
+def _is_function_name(name: str, executor: Executor) -> bool:
+    if executor == "python":
+        return name.isidentifier() and not keyword.iskeyword(name)
+    return _FUNCTION_NAMES[executor].fullmatch(name) is not None

@@ -1,10 +1,10 @@
-"""Transpiles an EVAL.yaml byte for byte as agentv's own first transpiler does, for `--compat agentv`.
+"""Transpiles an EVAL.yaml byte for byte as agentv's own transpiler does, for `--compat`.
 
 Like the original it reads the raw document: only its own dialect, no line numbers, no inheritance.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +25,43 @@ from evalq.formats.agentv.skill_evals import NO_SKILL, SkillEval, SkillEvals, Tr
 from evalq.formats.document import load_document
 
 KEYS = ("id", "prompt", "expected_output", "files", "assertions", "should_trigger")
-TRIGGER = "trigger-judge"
 
 Describe = Callable[[Any], list[str]]
 
 
-def load_as_agentv(path: Path) -> Any:
-    """Load a document as agentv's parser does: strict YAML 1.2, so a merge key is a plain key."""
-    return load_document(path, merges=False, plain=yaml_value).value
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between versions of agentv's transpiler.
+
+    `trigger` is the type that says whether a skill should trigger; `describe` gives the lines of every other
+    assertion; `merges` says whether its YAML parser knows merge keys.
+    """
+
+    trigger: str
+    describe: Describe
+    merges: bool = False
 
 
-def transpile_as_agentv(document: Any, source: str) -> Transpilation:
-    """Build the files agentv would write, with its warnings; its errors call the file `source`."""
+def load_as_agentv(path: Path, dialect: Dialect | None = None) -> Any:
+    """Load a document as agentv's parser does: strict YAML 1.2, with merge keys in later versions only."""
+    return load_document(path, merges=dialect is not None and dialect.merges, plain=yaml_value).value
+
+
+def transpile_as_agentv(document: Any, source: str, dialect: Dialect | None = None) -> Transpilation:
+    """Build the files agentv would write, with its warnings; its errors call the file `source`.
+
+    Without a dialect it is the first version's.
+    """
+    spoken = dialect or FIRST
     if not isinstance(document, dict | list):
         raise InputError(f"Invalid EVAL.yaml: expected an object in '{source}'")
     tests = property_of(document, "tests")
     if not isinstance(tests, list):
         raise InputError(f"Invalid EVAL.yaml: missing 'tests' array in '{source}'")
-    suite_lines = _describe_all(_get_assertions(document))
+    suite_lines = _describe_all(_get_assertions(document), spoken)
     entries: dict[str, list[SkillEval]] = {}
     for index, test in enumerate(tests, start=1):
-        for skill, entry in _transpile_test(test, index, suite_lines):
+        for skill, entry in _transpile_test(test, index, suite_lines, spoken):
             entries.setdefault(skill, []).append(entry)
     entries = _move_strays(entries)
     documents: dict[str, SkillEvals] = {}
@@ -62,22 +78,24 @@ def _get_assertions(owner: Any) -> list[Any]:
     return assertions if isinstance(assertions, list) else _as_list(older)
 
 
-def _describe_all(assertions: Iterable[Any]) -> list[str]:
+def _describe_all(assertions: Iterable[Any], spoken: Dialect) -> list[str]:
     lines: list[str] = []
     for entry in assertions:
-        if property_of(entry, "type") != TRIGGER:
-            lines += describe(entry)
+        if property_of(entry, "type") != spoken.trigger:
+            lines += spoken.describe(entry)
     return lines
 
 
-def _transpile_test(test: Any, index: int, suite_lines: list[str]) -> Iterator[tuple[str, SkillEval]]:
+def _transpile_test(
+    test: Any, index: int, suite_lines: list[str], spoken: Dialect
+) -> Iterator[tuple[str, SkillEval]]:
     """Yield the test's entry for each of its triggers, even two of one skill; without any, for no skill."""
     assertions = _get_assertions(test)
-    lines = [*_read_criteria(test), *_describe_all(assertions), *suite_lines]
+    lines = [*_read_criteria(test), *_describe_all(assertions, spoken), *suite_lines]
     prompt, files = _read_input(test)
     expected = _read_expected(property_of(test, "expected_output"))
     entry = SkillEval(index, prompt, tuple(lines), expected, tuple(files))
-    triggers = [one for one in assertions if property_of(one, "type") == TRIGGER]
+    triggers = [one for one in assertions if property_of(one, "type") == spoken.trigger]
     if not triggers:
         yield NO_SKILL, entry
     for trigger in triggers:
@@ -170,10 +188,11 @@ def describe(entry: Any) -> list[str]:
     """Return the lines of one assertion; none if agentv drops it silently."""
     kind = property_of(entry, "type")
     by_type = _BY_NAME.get(kind) if isinstance(kind, str) else None
-    return by_type(entry) if by_type else _describe_unknown(entry, kind)
+    return by_type(entry) if by_type else describe_unknown(entry, kind)
 
 
-def _describe_unknown(entry: Any, kind: Any) -> list[str]:
+def describe_unknown(entry: Any, kind: Any) -> list[str]:
+    """Return the line of a type without a template: its criteria, its prompt, or its name."""
     for key in ("criteria", "prompt"):
         text = property_of(entry, key)
         if isinstance(text, str):
@@ -206,15 +225,16 @@ def _describe_always(text: str) -> Describe:
     return lambda _: [text]
 
 
-def _describe_agent_judge(entry: Any) -> list[str]:
+def describe_rubrics(entry: Any) -> list[str]:
+    """Return a line for each rubric, or else the prompt."""
     rubrics = property_of(entry, "rubrics")
     if not isinstance(rubrics, list) or not rubrics:
         return _describe_text("prompt")(entry)
-    outcomes = [_first_written(rubric, "outcome", "criteria", "id") for rubric in rubrics]
+    outcomes = [first_written(rubric, "outcome", "criteria", "id") for rubric in rubrics]
     return [outcome for outcome in outcomes if isinstance(outcome, str)]
 
 
-def _first_written(owner: Any, *keys: str) -> Any:
+def first_written(owner: Any, *keys: str) -> Any:
     """Return `a ?? b ?? c`: the first value that is neither null nor undefined."""
     for key in keys:
         value = property_of(owner, key)
@@ -225,9 +245,9 @@ def _first_written(owner: Any, *keys: str) -> Any:
 
 def _describe_code_judge(entry: Any) -> list[str]:
     command = property_of(entry, "command")
-    name = _first_written(entry, "name")
+    name = first_written(entry, "name")
     if name is UNDEFINED:
-        name = join(command, " ") if isinstance(command, list) else _first_written(entry, "command")
+        name = join(command, " ") if isinstance(command, list) else first_written(entry, "command")
     if not is_truthy(name):
         return ["Code judge assertion"]
     description = property_of(entry, "description")
@@ -255,7 +275,7 @@ def _describe_limit(key: str, template: str, otherwise: str) -> Describe:
 
 
 TEMPLATES: dict[str, Describe] = {
-    "agent-judge": _describe_agent_judge,
+    "agent-judge": describe_rubrics,
     "code-judge": _describe_code_judge,
     "contains": _describe_value("Output contains '{}'"),
     "contains-all": _describe_values("Output contains all of: '{}'"),
@@ -280,5 +300,13 @@ TEMPLATES: dict[str, Describe] = {
     ),
 }
 
-# Underscores may replace the dashes of every type but the trigger's, which has no template.
-_BY_NAME = {**TEMPLATES, **{name.replace("-", "_"): template for name, template in TEMPLATES.items()}}
+
+def with_underscores(templates: dict[str, Describe]) -> dict[str, Describe]:
+    """Add the names with underscores; they may replace the dashes of every type that has a template."""
+    return {**templates, **{name.replace("-", "_"): template for name, template in templates.items()}}
+
+
+_BY_NAME = with_underscores(TEMPLATES)
+
+FIRST = Dialect("trigger-judge", describe)
+"""The first version, of March 2026."""

@@ -35,7 +35,7 @@ from evalq.formats.agentv.key_check import TEST_KEYS
 from evalq.formats.agentv.read import read_eval_yaml
 from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import text_of
-from evalq.formats.paths import Attachments
+from evalq.formats.paths import Attachments, repository_of
 from evalq.formats.problems import ImportWarnings, build_each
 from evalq.formats.skills.trigger_cases import ANSWER, SkillDescriptions, WantedTrigger, build_trigger_cases
 from evalq.formats.sniff import sniff
@@ -78,7 +78,7 @@ class FileContext:
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
     """Load the tests of the file for a bake-off; raise InputError with the problems of all of them."""
-    del root  # files are looked for in the file's own folder, wherever we are
+    del root  # files are looked for in the file's own folder and repository, wherever we are
     eval_file = read_eval_yaml(path)
     warnings = ImportWarnings()
     context = _build_context(eval_file, path, warnings, trigger_mode)
@@ -113,7 +113,7 @@ def _build_context(
     descriptions = {name: text for name, text in described.items() if isinstance(text, str)}
     threshold = eval_file.execution.threshold
     return FileContext(
-        Attachments((folder,), warnings),
+        Attachments((folder, repository_of(folder)), warnings),
         warnings,
         SkillDescriptions(folder, warnings, descriptions),
         trigger_mode,

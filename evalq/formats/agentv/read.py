@@ -13,6 +13,7 @@ from evalq.formats.agentv.key_check import TEST_KEYS, check_suite, check_test
 from evalq.formats.agentv.sections import read_assertions, read_execution, read_messages
 from evalq.formats.document import Node, load_document, root_node, text_of
 from evalq.formats.known_keys import KeyFindings
+from evalq.formats.paths import repository_of
 
 MAX_FILLED_CHARS = 64_000_000
 
@@ -177,7 +178,7 @@ def _read_tests(suite: _Suite, nodes: Sequence[Node]) -> tuple[EvalTest, ...]:
 def _find_tests(document: Node, path: Path) -> Iterator[Node]:
     """Yield every test of the document at `path`, including those in files it names.
 
-    A file is followed one step, and only inside the document's folder.
+    A file is followed one step, and only inside the document's repository.
     """
     tests = _get_tests(document, "list them under tests:")
     if isinstance(tests.value, str):
@@ -220,21 +221,43 @@ def _follow(node: Node, reference: str, folder: Path) -> Iterator[Node]:
 
 
 def _find_files(node: Node, name: str, folder: Path) -> list[Path]:
+    """Return the file beside the document or else at the top of its repository, or all that match."""
+    repository = repository_of(folder)
     if not any(sign in name for sign in "*?["):
-        return [folder / name]
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        node.refuse(f"{name!r} leaves the folder of the file", "name files in or under that folder")
-    matches = sorted(found for found in folder.glob(name) if found.is_file())
+        there = [root / name for root in (folder, repository) if (root / name).is_file()]
+        return there[:1] or [folder / name]
+    matches = _match_files(node, name, folder)
+    if not matches and not name.startswith(".."):
+        matches = _match_files(node, name, repository)
     if not matches:
         node.refuse(f"no file matches {name!r}", "check the pattern")
     return matches
 
 
+def _match_files(node: Node, name: str, root: Path) -> list[Path]:
+    start, pattern = _split_pattern(node, name, root)
+    return sorted(found for found in start.glob(pattern) if found.is_file())
+
+
+def _split_pattern(node: Node, name: str, root: Path) -> tuple[Path, str]:
+    """The folder that a pattern starts from, inside the repository, and the rest of the pattern."""
+    parts = list(Path(name).parts)
+    start = root.resolve()
+    while parts and parts[0] == "..":
+        start = start.parent
+        parts.pop(0)
+    if Path(name).is_absolute() or ".." in parts or not start.is_relative_to(repository_of(root)):
+        node.refuse(f"{name!r} leaves the repository of the file", "name files inside the repository")
+    return start, "/".join(parts)
+
+
 def _check_file(node: Node, found: Path, folder: Path) -> None:
-    if not found.resolve().is_relative_to(folder.resolve()):
-        remedy = "name a file in or under that folder"
-        node.refuse(f"{str(node.value)!r} is outside the folder of the file", remedy)
-    if any(part.startswith(".") for part in found.resolve().relative_to(folder.resolve()).parts):
+    repository = repository_of(folder)
+    if not found.resolve().is_relative_to(repository):
+        remedy = "name a file inside the repository, the nearest folder above with .git or evalq.yaml"
+        node.refuse(f"{str(node.value)!r} is outside the repository of the file", remedy)
+    inside = folder.resolve() if found.resolve().is_relative_to(folder.resolve()) else repository
+    if any(part.startswith(".") for part in found.resolve().relative_to(inside).parts):
         node.refuse(f"{str(node.value)!r} is hidden, and may hold secrets", "name a file of tests")
     if not found.is_file():
         node.refuse(f"no such file: {display_path(found)}", "name a file of tests: YAML, JSON or JSONL")

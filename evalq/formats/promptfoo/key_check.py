@@ -1,6 +1,6 @@
 """The keys of a promptfoo configuration: misspelt ones are errors, those without a counterpart are losses."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from evalq.errors import Problem
 from evalq.formats.document import Node
@@ -26,8 +26,8 @@ _OPTIONS_NOT_READ = {
 }
 
 
-def check_keys(document: Node, tests: Sequence[Node], warnings: ImportWarnings) -> None:
-    """Raise InputError for misspelt keys; warn about every key whose meaning is lost."""
+def check_keys(document: Node, warnings: ImportWarnings) -> None:
+    """Raise InputError for misspelt keys outside the tests; warn about every key whose meaning is lost."""
     findings = KeyFindings()
     findings.check(document, _READ | _TARGETS | _NOT_READ)
     _list_losses(document, _NOT_READ, "", warnings)
@@ -38,12 +38,23 @@ def check_keys(document: Node, tests: Sequence[Node], warnings: ImportWarnings) 
     options = document.get("evaluateOptions")
     findings.check(options, _OPTIONS_READ | _OPTIONS_NOT_READ)
     _list_losses(options, _OPTIONS_NOT_READ, "evaluateOptions.", warnings)
-    for test in (document.get("defaultTest"), *tests):
-        if test is not None:
-            _check_test(test, findings, warnings)
+    defaults = document.get("defaultTest")
+    if defaults is not None:
+        _check_test(defaults, findings, warnings)
     templates = document.get("assertionTemplates")
     for name in templates.value if templates and isinstance(templates.value, dict) else ():
         _check_assertion(templates.get(name) if templates else None, findings, warnings)
+    _conclude(findings, warnings)
+
+
+def check_test_keys(test: Node, warnings: ImportWarnings) -> None:
+    """The same for one test."""
+    findings = KeyFindings()
+    _check_test(test, findings, warnings)
+    _conclude(findings, warnings)
+
+
+def _conclude(findings: KeyFindings, warnings: ImportWarnings) -> None:
     findings.refuse_misspelt()
     for problem in findings.unknown:
         warnings.add(problem)

@@ -13,10 +13,10 @@ from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import Node, load_document, root_node
-from evalq.formats.paths import Attachments
-from evalq.formats.problems import ImportWarnings, build_each
+from evalq.formats.paths import Attachments, repository_of
+from evalq.formats.problems import ImportWarnings, build_readable
 from evalq.formats.promptfoo.checks import CheckContext, build_graders
-from evalq.formats.promptfoo.key_check import check_keys
+from evalq.formats.promptfoo.key_check import check_keys, check_test_keys
 from evalq.formats.promptfoo.read import PromptfooTest, PromptTemplate, fill, read_prompts, read_tests
 from evalq.formats.sniff import sniff
 from evalq.formats.tables import QUESTIONS
@@ -48,17 +48,22 @@ def recognises(path: Path) -> bool:
 
 
 def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") -> LoadedTask:
-    """Load the tests of the file for a bake-off; raise InputError with the problems of all of them."""
-    del root  # files are looked for in the file's own folder, wherever we are
+    """Load the tests of the file for a bake-off; a test that cannot be read is left out, with a warning.
+
+    Raises InputError with the problems of all tests when none is left.
+    """
+    del root  # files are looked for in the file's own folder and repository, wherever we are
     warnings = ImportWarnings()
     document = root_node(load_document(path))
     document.mapping()
-    attachments = Attachments((path.parent,), warnings)
+    attachments = Attachments((path.parent, repository_of(path.parent)), warnings)
     config = _Config(document, read_prompts(document, attachments), attachments, trigger_mode)
     tests = read_tests(document, attachments)
-    check_keys(document, [test.node for test in tests], warnings)
+    check_keys(document, warnings)
     numbered = list(enumerate(tests, start=1))
-    groups = build_each(lambda one: (_build_cases(*one, config), one[1].node.problem("")), numbered)
+    groups = build_readable(
+        lambda one: (_build_cases(*one, config), one[1].node.problem("")), numbered, warnings, what="a test"
+    )
     cases, lines = with_unique_ids(groups, warnings)
     return LoadedTask(
         _build_task(document, path),
@@ -81,6 +86,7 @@ def _build_task(document: Node, path: Path) -> TaskConfig:
 
 def _build_cases(number: int, test: PromptfooTest, config: _Config) -> list[EvalCase]:
     """Build one case for each prompt."""
+    check_test_keys(test.node, config.attachments.warnings)
     context = CheckContext(
         test.variables,
         test.threshold is not None,

@@ -16,6 +16,7 @@ from evalq.errors import InputError, Problem
 from evalq.formats.document import Node, load_json_lines, root_node, text_of
 from evalq.formats.known_keys import guess_key
 from evalq.formats.paths import Attachments, Place, read_inside, resolve_inside
+from evalq.formats.problems import build_readable
 
 SCHEME = "file://"
 MAX_COMBINATIONS = 10_000
@@ -183,38 +184,51 @@ class PromptfooTest:
 
 
 def read_tests(document: Node, attachments: Attachments) -> list[PromptfooTest]:
-    """Read every test, including those in files; lists as variables give a test for each combination."""
+    """Read every test, including those in files; lists as variables give a test for each combination.
+
+    A test that cannot be read is left out, with a warning.
+    """
     written = document.get("tests")
     defaults = document.get("defaultTest")
     if defaults is not None and isinstance(defaults.value, str):
         defaults = next(iter(_follow(defaults, attachments)), None)
-    nodes = list(_find_tests(written, attachments)) if written else []
+    nodes = _find_tests(written, attachments) if written else []
     if not nodes:
         document.refuse("no tests", "list them under tests:")
-    tests: list[PromptfooTest] = []
-    for node in nodes:
-        tests += _read_combinations(node, defaults, attachments)
-    return tests
+    read = build_readable(
+        lambda node: list(_read_combinations(node, defaults, attachments)),
+        nodes,
+        attachments.warnings,
+        what="a test",
+    )
+    return list(itertools.chain.from_iterable(read))
 
 
-def _find_tests(tests: Node, attachments: Attachments) -> Iterator[Node]:
+def _find_tests(tests: Node, attachments: Attachments) -> list[Node]:
+    """Find the tests; an entry that is none, or whose file cannot be read, is left out with a warning."""
     if isinstance(tests.value, str):
-        yield from _follow(tests, attachments)
+        return list(_follow(tests, attachments))
+    found = build_readable(
+        lambda item: list(_expand(item, attachments)), tests.items(), attachments.warnings, what="a test"
+    )
+    return list(itertools.chain.from_iterable(found))
+
+
+def _expand(item: Node, attachments: Attachments) -> Iterator[Node]:
+    """Yield the test, or the tests in the file that it names."""
+    if isinstance(item.value, str):
+        yield from _follow(item, attachments)
         return
-    for item in tests.items():
-        if isinstance(item.value, str):
-            yield from _follow(item, attachments)
-            continue
-        path = item.get("path")
-        if path is not None and "vars" not in item.mapping():
-            yield from _follow(path, attachments)
-        else:
-            item.mapping()  # refuses anything else
-            yield item
+    path = item.get("path")
+    if path is not None and "vars" not in item.mapping():
+        yield from _follow(path, attachments)
+        return
+    item.mapping()  # refuses anything else
+    yield item
 
 
 def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
-    """Yield the tests in a file, which must be inside the folder of the configuration."""
+    """Yield the tests in a file, which must be inside the repository of the configuration."""
     written = node.text().removeprefix(SCHEME)
     suffix = Path(written).suffix.lower()
     if suffix not in _TEST_SUFFIXES:

@@ -1,4 +1,4 @@
-"""Who answers each eval of a suite: the judges, or the tested system that its request goes to."""
+"""Who answers each eval of a suite: the judges, the tested system, or the program that runs a skill."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from evalq.definitions.catalogue import all_judges, pick_judges, with_models
 from evalq.definitions.definition import split_remedy
-from evalq.definitions.judge import HttpJudge, JudgeConfig
+from evalq.definitions.judge import CommandJudge, HttpJudge, JudgeConfig, PythonJudge
 from evalq.definitions.template import fill_placeholders, find_placeholders, variable_of
 from evalq.errors import InputError, Problem
 from evalq.formats.suite.evals import SuiteEval
@@ -17,6 +17,9 @@ from evalq.settings import Settings
 
 SYSTEM = "http"
 """The name that baselines use for a tested system, whatever address it has today."""
+
+SKILL_RUNNER = "skills"
+"""The judge of evalq.yaml that runs every skill without a judge of its own name."""
 
 BASE_URLS = ("api_base_url", "base_url")
 """The placeholders that give the address of the tested system when the file does not."""
@@ -45,10 +48,10 @@ def assign_judges(
     settings: Settings,
     values: Mapping[str, str],
 ) -> list[Assignment]:
-    """Assign prompts to the judges and requests to the tested system.
+    """Assign prompts to the judges, requests to the tested system and skills to the programs that run them.
 
-    Requests without a base URL go to the judges if those are all simulated. Raises InputError, with file and
-    line, for evals that no judge can answer.
+    Requests without a base URL, and skills that nothing runs, go to the judges if those are all simulated.
+    Raises InputError, with file and line, for evals that no judge can answer.
     """
     judges = _pick_judges(suite, names, settings)
     systems = [judge for judge in judges if _is_system(judge)]
@@ -70,7 +73,11 @@ def assign_judges(
     speaker_names = [judge.name for judge in speakers]
     known = {*settings.judges, *speaker_names}
     pairs = sorted(found.values(), key=lambda pair: pair[0].name not in speaker_names)
-    return [_assignment(judge, theirs, is_named=judge.name in known) for judge, theirs in pairs]
+    assignments = []
+    for judge, theirs in pairs:
+        is_system = judge.name not in speaker_names
+        assignments.append(_assignment(judge, theirs, is_system=is_system, is_named=judge.name in known))
+    return assignments
 
 
 def _pick_judges(suite: Suite, names: Sequence[str], settings: Settings) -> list[JudgeConfig]:
@@ -84,6 +91,8 @@ def _pick_judges(suite: Suite, names: Sequence[str], settings: Settings) -> list
 def _judges_for(
     one: SuiteEval, speakers: Sequence[JudgeConfig], settings: Settings, values: Mapping[str, str]
 ) -> Sequence[JudgeConfig]:
+    if one.skill is not None:
+        return _skill_runners(one, one.skill, speakers, settings)
     if one.request is None:
         if not speakers:
             remedy = "give --judges a,b; or write config.model in the suite, or default_judges in evalq.yaml"
@@ -97,6 +106,26 @@ def _judges_for(
     missing = (find_placeholders(one.base_url or "") or [BASE_URLS[0]])[0]
     message = f"{one.id} is a request, but the address of the tested system is missing"
     raise one.place.error(message, f"give --var {missing}=http://…, or set {variable_of(missing)}")
+
+
+def _skill_runners(
+    one: SuiteEval, skill: str, speakers: Sequence[JudgeConfig], settings: Settings
+) -> Sequence[JudgeConfig]:
+    """The judges that run a skill: programs among those named, else the one evalq.yaml has for it.
+
+    A model alone can only pretend to run a skill, so it is never asked.
+    """
+    programs = [judge for judge in speakers if isinstance(judge, CommandJudge | PythonJudge)]
+    if programs:
+        return programs
+    for name in (skill, SKILL_RUNNER):
+        judge = settings.judges.get(name)
+        if isinstance(judge, CommandJudge | PythonJudge):
+            return [judge]
+    if speakers and all(judge.provider == "simulated" for judge in speakers):
+        return speakers
+    remedy = f"add a judge {skill!r} or {SKILL_RUNNER!r} with provider: command to evalq.yaml, or name one"
+    raise one.place.error(f"{one.id} runs the skill {skill!r}, but no judge can run it", remedy)
 
 
 def base_url_of(one: SuiteEval, values: Mapping[str, str]) -> str | None:
@@ -124,10 +153,12 @@ def _system_at(url: str, one: SuiteEval, settings: Settings) -> JudgeConfig:
     return HttpJudge(provider="http", name=name, url=checked, exchange=True)
 
 
-def _assignment(judge: JudgeConfig, evals: Sequence[SuiteEval], *, is_named: bool) -> Assignment:
+def _assignment(
+    judge: JudgeConfig, evals: Sequence[SuiteEval], *, is_system: bool, is_named: bool
+) -> Assignment:
     """A system fills the placeholders of its requests itself, so no message carries their values."""
     if not isinstance(judge, HttpJudge) or not judge.exchange:
-        return Assignment(judge, tuple(evals), is_named=is_named)
+        return Assignment(judge, tuple(evals), is_system=is_system, is_named=is_named)
     names = find_placeholders([one.request.document() for one in evals if one.request])
     variables = {name: variable_of(name) for name in names}
     system = judge.model_copy(update={"variables_env": {**variables, **judge.variables_env}})

@@ -86,6 +86,12 @@ class SuiteEval:
         return self.case.id
 
     @property
+    def skill(self) -> str | None:
+        """The skill that answers it, if it names one."""
+        execution = self.regression.current.execution if self.regression else None
+        return execution.skill_name if execution and execution.type == "skill" else None
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """Its metadata: name, category, tags, difficulty, weight."""
         return self.case.metadata
@@ -141,9 +147,16 @@ def errors_at(located: Located, *loc: str) -> Iterator[None]:
         raise InputError(located.problem(loc, *split_remedy(str(exc)))) from None
 
 
-def case_inputs(prompt: str, request: SystemRequest | None) -> dict[str, Any]:
-    """The inputs of a case: the prompt, and the request if there is one."""
-    return {"prompt": prompt, "request": request.document()} if request else {"prompt": prompt}
+def case_inputs(
+    prompt: str, request: SystemRequest | None, skill: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The inputs of a case: the prompt, and the request or the skill to run if there is one."""
+    inputs: dict[str, Any] = {"prompt": prompt}
+    if request:
+        inputs["request"] = request.document()
+    if skill:
+        inputs["skill"] = dict(skill)
+    return inputs
 
 
 def prompt_of(form: InputForm, title: str, read: Read) -> str:
@@ -169,6 +182,16 @@ def skill_prompt(execution: ExecutionForm | None, value: Any, read: Read) -> str
         return _input_text(value, read)
     opening = f"Use the skill {execution.skill_name}." if execution.skill_name else ""
     return _join([opening, _bullets("Parameters", execution.parameters), _input_text(value, read)])
+
+
+def skill_call(execution: ExecutionForm | None, value: Any, read: Read) -> dict[str, Any] | None:
+    """What a program gets that runs the skill: its name, its parameters, its input with files as texts."""
+    if execution is None or execution.type != "skill" or not execution.skill_name:
+        return None
+    given: Any = _entry_text(value, read)
+    if isinstance(value, dict):
+        given = {name: _entry_text(item, read) for name, item in value.items()}
+    return {"name": execution.skill_name, "parameters": execution.parameters, "input": given}
 
 
 def shape_text(baseline: Any) -> str:

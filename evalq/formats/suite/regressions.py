@@ -20,6 +20,7 @@ from evalq.formats.suite.evals import (
     metadata_of,
     prompt_of,
     shape_text,
+    skill_call,
     skill_prompt,
     time_limit,
 )
@@ -43,10 +44,11 @@ def build_regression_eval(located: Located, form: RegressionForm, context: EvalC
     """Build a regression eval, compared with the baseline in its file if there is one."""
     with errors_at(located, "current"):
         request, base_url, prompt = _read_question(form, context)
+        skill = skill_call(form.current.execution, form.current.input, context.read_if_there)
     types = _grader_types(form)
     case = EvalCase(
         id=form.id,
-        inputs=case_inputs(prompt, request),
+        inputs=case_inputs(prompt, request, skill),
         stratum={"category": form.category or "regression"},
         metadata=metadata_of(form, "regression", context, types),
     )

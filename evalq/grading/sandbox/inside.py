@@ -29,6 +29,7 @@ _MESSAGE_CHARS = 500
 _HEAD_BYTES = 2000
 _FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 _FIND = "/usr/bin/find"
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/tmp", "UV_THREADPOOL_SIZE": "1"}  # noqa: S108
 
 
 def main() -> None:
@@ -61,7 +62,8 @@ def _observe(request: dict[str, Any], call: Any, value_bytes: int) -> dict[str, 
     os.close(said_end)
     os.close(output_end)
     room = {said: value_bytes, output: request["output_bytes"]}
-    stopped, heard = _listen(child, said, room, started + request["timeout_s"])
+    is_line = request["executor"] != "shell"  # which may print any number of them
+    stopped, heard = _listen(child, said, room, started + request["timeout_s"], is_line)
     status = _end_all(child, request["owns_processes"])
     _sweep(request["owns_processes"])
     heard[output] += _rest(output, request["output_bytes"] - len(heard[output]))
@@ -77,7 +79,7 @@ def _observe(request: dict[str, Any], call: Any, value_bytes: int) -> dict[str, 
 
 
 def _listen(
-    child: int, said: int, room: dict[int, int], deadline: float
+    child: int, said: int, room: dict[int, int], deadline: float, is_line: bool
 ) -> tuple[str | None, dict[int, bytes]]:
     """Hear both pipes until the child has said its line, is gone, is late, or says too much."""
     heard = dict.fromkeys(room, b"")
@@ -98,7 +100,7 @@ def _listen(
                 return "value" if pipe == said else "output", heard
             if not chunk:
                 poller.unregister(pipe)
-            is_over |= pipe == said and (not chunk or chunk.endswith(b"\n"))
+            is_over |= pipe == said and (not chunk or (is_line and chunk.endswith(b"\n")))
     return None, heard
 
 
@@ -162,12 +164,43 @@ def _answer(request: dict[str, Any], call: Any, said: int, output: int) -> NoRet
         os.dup2(pipe, place)
     os.closerange(_SAID + 1, 1024)
     _limit(request["call_limits"], is_strict=False)
+    if request["executor"] != "python":
+        _become_executor(request, call)
     document = _called(request, call)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BaseException):  # the code may have put anything in their place
             stream.flush()
     _write(_SAID, document + b"\n")
     os._exit(0)
+
+
+def _become_executor(request: dict[str, Any], call: Any) -> NoReturn:
+    """Become the program that runs the code: it finds the code on stdin and answers on the same pipe."""
+    content, arguments = request["source"], []
+    if request["executor"] == "javascript":
+        content = json.dumps({"source": content, "function": request["function"], "args": call[0]})
+    else:
+        arguments = [
+            request["function"],
+            *(one if isinstance(one, str) else json.dumps(one) for one in call[0]),
+        ]
+    try:
+        _put_on_stdin(content.encode("utf-8", "replace"))
+        os.execve(request["command"][0], [*request["command"], *arguments], _ENVIRONMENT)  # noqa: S606
+    except (OSError, ValueError) as exc:
+        _write(2, f"the code could not be started: {exc}\n".encode("utf-8", "replace"))
+        os._exit(126)
+
+
+def _put_on_stdin(content: bytes) -> None:
+    """Put a text on stdin by a file without a name: a pipe would hold only the beginning of it."""
+    path = f"{_FOLDERS[0]}/code-{os.getpid()}-{time.monotonic_ns()}"
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    os.unlink(path)  # noqa: PTH108 - pathlib costs more than all of this
+    _write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    os.dup2(file, 0)
+    os.close(file)
 
 
 def _limit(limits: dict[str, int], *, is_strict: bool) -> None:

@@ -4,10 +4,11 @@ import binascii
 import json
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from evalq.definitions.graders.code import Executor
 from evalq.errors import Refused, UngradableAnswer
 
 NONCE_CHARS = 32
@@ -16,6 +17,10 @@ MAX_VALUES_BYTES = 8_000_000
 
 MAX_REPLY_BYTES = 2 * MAX_VALUES_BYTES
 _MB, _KB = 2**20, 2**10
+_COMPLAINT_CHARS = 300
+
+LOADED = b"loaded\n"
+"""What comes before the output of a shell function, once its code is loaded."""
 
 UNSAFE_VARIABLE = "EVALQ_ALLOW_UNSAFE_CODE"
 
@@ -62,13 +67,17 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class Program:
-    """Code that defines `function`, and the calls to make; each call loads the code again."""
+    """Code that defines `function`, and the calls to make; each call loads the code again.
+
+    Without a function, shell code is a script that is run with the arguments of each call.
+    """
 
     source: str
     function: str
     calls: tuple[FunctionCall, ...]
     timeout_per_case_s: float = 5.0
     limits: Limits = Limits()
+    executor: Executor = "python"
 
 
 @dataclass(frozen=True)
@@ -97,13 +106,23 @@ class ProgramRun:
     wall_ms: int = 0
 
 
-def request_bytes(program: Program, *, isolation: Isolation, processes: int, is_filtered: bool) -> bytes:
+def request_bytes(
+    program: Program,
+    *,
+    isolation: Isolation,
+    processes: int,
+    is_filtered: bool,
+    command: Sequence[str] = (),
+) -> bytes:
     """The program as a message to the runner inside.
 
-    `processes` is the limit that applies where it runs; `is_filtered` means that a seccomp filter is active.
+    `processes` is the limit that applies where it runs; `is_filtered` means that a seccomp filter is active;
+    `command` runs code that is not Python.
     """
     limits = program.limits
     request = {
+        "executor": program.executor,
+        "command": list(command),
         "source": program.source,
         "function": program.function,
         "calls": [[list(call.args), dict(call.kwargs)] for call in program.calls],
@@ -154,7 +173,11 @@ def _read_result(seen: dict[str, Any], program: Program) -> CallResult:
     if seen["stopped"]:
         found = _stopped_result(seen["stopped"], program)
     else:
-        found = _read_reply(binascii.a2b_base64(seen["said"])) or _died_result(seen["status"])
+        said, status = binascii.a2b_base64(seen["said"]), seen["status"]
+        if program.executor == "shell":
+            found = _read_printed(said, status, output)
+        else:
+            found = _read_reply(said) or _died_result(status)
     return replace(found, output=output, wall_ms=int(seen["ms"]))
 
 
@@ -177,6 +200,20 @@ def _read_reply(document: bytes) -> CallResult | None:
         return _result_of(kind, content)
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return None
+
+
+def _read_printed(said: bytes, status: int, output: str) -> CallResult:
+    """The result of a shell function: what it printed without newlines at the end, or its exit code."""
+    complaint = output.strip().rpartition("\n")[2][:_COMPLAINT_CHARS]
+    if status < 0:
+        return _died_result(status)
+    if not said.startswith(LOADED):
+        message = complaint or f"the code ended with exit code {status} before it could be called"
+        return CallResult("unloadable", raised=("LoadError",), message=message)
+    if status > 0:
+        message = f"exit code {status}: {complaint}".removesuffix(": ")
+        return CallResult("raised", raised=("ExitCode",), message=message)
+    return CallResult("returned", said[len(LOADED) :].decode("utf-8", "replace").rstrip("\n"))
 
 
 def _result_of(kind: str, content: Any) -> CallResult | None:

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from evalq.errors import UngradableAnswer
+from evalq.grading.sandbox.executors import NO_EXECUTOR, ExecutorProgram, find_executor
 from evalq.grading.sandbox.isolation import confine, filter_program, find_bwrap
 from evalq.grading.sandbox.program import (
     MAX_REPLY_BYTES,
@@ -73,12 +74,14 @@ def run(
     """Make the program's calls and return the result of each, whatever the code does.
 
     Raises UngradableAnswer when the sandbox does not start or breaks, which is not the code's fault, and
-    Refused when there is no bubblewrap on the PATH of `environ`. Nothing of `environ` is passed inside.
+    Refused when there is no bubblewrap, or nothing to run its code with, on the PATH of `environ`. Nothing of
+    `environ` is passed inside.
     """
     reason = ""
+    executor = find_executor(program.executor, environ)
     for attempt in range(_START_TRIES):
         time.sleep(_PAUSE_S * attempt)
-        outcome = _attempt(program, isolation, environ, python or interpreter())
+        outcome = _attempt(program, isolation, environ, python or interpreter(), executor)
         if isinstance(outcome, ProgramRun):
             return outcome
         reason = outcome
@@ -86,7 +89,11 @@ def run(
 
 
 def sandbox_argv(
-    isolation: Isolation, environ: Mapping[str, str], python: Interpreter, filter_fd: int | None
+    isolation: Isolation,
+    environ: Mapping[str, str],
+    python: Interpreter,
+    filter_fd: int | None,
+    executor: ExecutorProgram = NO_EXECUTOR,
 ) -> list[str]:
     """The command line that runs programs of this isolation."""
     command = [str(python.executable), "-I", "-S", "-B", "-c", _runner_text()]
@@ -95,11 +102,15 @@ def sandbox_argv(
     bwrap = find_bwrap(environ.get("PATH"))
     if bwrap is None:
         raise unavailable("bubblewrap is not installed")
-    return confine(bwrap, command, shown=python.shown, filter_fd=filter_fd)
+    return confine(bwrap, command, shown={**python.shown, **executor.shown}, filter_fd=filter_fd)
 
 
 def _attempt(
-    program: Program, isolation: Isolation, environ: Mapping[str, str], python: Interpreter
+    program: Program,
+    isolation: Isolation,
+    environ: Mapping[str, str],
+    python: Interpreter,
+    executor: ExecutorProgram,
 ) -> ProgramRun | str:
     """The run, or why it did not start; no code has run then, so it can be tried again."""
     nonce = secrets.token_hex(NONCE_CHARS // 2)
@@ -107,12 +118,13 @@ def _attempt(
     started = time.monotonic()
     deadline = started + _START_S + len(program.calls) * (program.timeout_per_case_s + _MARGIN_S)
     with _filter_pipe(isolation) as filter_fd:
-        argv = sandbox_argv(isolation, environ, python, filter_fd)
+        argv = sandbox_argv(isolation, environ, python, filter_fd, executor)
         request = request_bytes(
             program,
             isolation=isolation,
             processes=_process_limit(program.limits.processes, isolation, uid),
             is_filtered=filter_fd is not None,
+            command=executor.command,
         )
         try:
             with _start(argv, uid, filter_fd) as process:

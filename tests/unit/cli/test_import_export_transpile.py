@@ -130,7 +130,7 @@ def test_compat_refuses_what_agentv_refuses_with_its_exit_code(text: str, messag
     assert files() == {}
 
 
-@pytest.mark.parametrize("extra", [(), ("--compat", "agentv"), ("--run-eval",)])
+@pytest.mark.parametrize("extra", [(), ("--compat", "agentv"), ("--compat", "agentv@4"), ("--run-eval",)])
 def test_bad_input_is_refused_with_its_line_and_nothing_is_written(extra: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match=r"EVAL\.yaml:2: key 'tests' is written twice"):
         run("tests: []\ntests: []\n", *extra)

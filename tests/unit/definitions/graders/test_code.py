@@ -101,8 +101,34 @@ def test_a_task_cannot_do_without_the_sandbox() -> None:
     assert "set in evalq.yaml" in problem(sandbox=False)
 
 
-def test_only_python_is_run() -> None:
-    assert "Input should be 'python'" in problem(executor="javascript")
+@pytest.mark.parametrize(
+    ("written", "meant"), [("js", "javascript"), ("node", "javascript"), ("bash", "shell"), ("sh", "shell")]
+)
+def test_executors_have_other_names(written: str, meant: str) -> None:
+    made = FunctionOutput.model_validate({"type": "function_output", "executor": written})
+    assert made.executor == meant
+
+
+def test_an_unknown_executor_is_refused() -> None:
+    assert "Input should be 'python', 'javascript' or 'shell'" in problem(executor="ruby")
+
+
+@pytest.mark.parametrize(
+    ("executor", "name"),
+    [("javascript", "a-b"), ("javascript", "f();x"), ("shell", "a$b"), ("shell", "$(x)")],
+)
+def test_a_function_s_name_is_one_of_its_language(executor: str, name: str) -> None:
+    assert "cannot name a" in problem(executor=executor, function_name=name)
+
+
+def test_only_python_has_keyword_arguments() -> None:
+    case = {"args": [], "kwargs": {"a": 1}, "expected": 1}
+    assert "put the values into args" in problem(executor="javascript", test_cases=[case])
+
+
+def test_a_shell_script_needs_no_function() -> None:
+    script = FunctionOutput.model_validate({"type": "function_output", "executor": "shell"})
+    assert script.for_case({"test_cases": [CASE]}).function_name is None
 
 
 def test_a_case_brings_its_own_function_and_tests() -> None:

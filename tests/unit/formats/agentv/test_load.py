@@ -55,6 +55,15 @@ def test_attached_files_stand_in_the_message(tmp_path: Path) -> None:
     assert case.inputs["prompt"] == f"{first}\n\n{second}\n\nAdd up."
 
 
+@pytest.mark.parametrize("written", ["../files/a.csv", "files/a.csv"])
+def test_a_file_may_be_anywhere_in_the_repository(tmp_path: Path, written: str) -> None:
+    for folder in (".git", "files", "evals"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "files" / "a.csv").write_text("1,2\n", "utf-8")
+    case = case_of(tmp_path / "evals", input="Add up.", input_files=[written])
+    assert "1,2" in case.inputs["prompt"]
+
+
 def test_a_file_outside_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("k", "utf-8")
     (tmp_path / "evals").mkdir()

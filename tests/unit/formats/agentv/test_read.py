@@ -61,20 +61,55 @@ def test_entries_may_name_files_patterns_and_includes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("tests: ../outside.yaml", "'../outside.yaml' is outside the folder of the file"),
-        ("tests: [file:///etc/hosts]", "'file:///etc/hosts' is outside the folder of the file"),
-        ("tests: [file://../*.yaml]", "'../*.yaml' leaves the folder of the file"),
-        ("tests: [file:///*]", "'/*' leaves the folder of the file"),
-        ("tests: linked.yaml", "'linked.yaml' is outside the folder of the file"),
+        ("tests: ../outside.yaml", "'../outside.yaml' is outside the repository of the file"),
+        ("tests: [file:///etc/hosts]", "'file:///etc/hosts' is outside the repository of the file"),
+        ("tests: [file://../*.yaml]", "'../*.yaml' leaves the repository of the file"),
+        ("tests: [file:///*]", "'/*' leaves the repository of the file"),
+        ("tests: linked.yaml", "'linked.yaml' is outside the repository of the file"),
         ("tests: [file://none-*.yaml]", "no file matches 'none-*.yaml'"),
         ("tests: nothing.yaml", "no such file: nothing.yaml"),
         ("tests: [{include: a.yaml, type: suite}]", "only tests can be included, not a whole suite"),
     ],
 )
-def test_only_files_inside_the_folder_are_followed(tmp_path: Path, entry: str, message: str) -> None:
+def test_only_files_inside_the_repository_are_followed(tmp_path: Path, entry: str, message: str) -> None:
     path = write(tmp_path / "inner", f"name: x\n{entry}\n", {"../outside.yaml": "- id: a"})
     (tmp_path / "inner" / "linked.yaml").symlink_to(tmp_path / "outside.yaml")
     assert refusal(path).startswith(f"EVAL.yaml:2: {message}; ")
+
+
+@pytest.mark.parametrize("sign", [".git", ".agentv", "evalq.yaml"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "tests: ../cases/a.yaml",
+        "tests: [file://../cases/*.yaml]",
+        "tests: cases/a.yaml",
+        "tests: [file://cases/*]",
+    ],
+)
+def test_a_file_may_be_anywhere_in_the_repository(tmp_path: Path, sign: str, entry: str) -> None:
+    (tmp_path / sign).mkdir()
+    path = write(tmp_path / "inner", f"{entry}\n", {"../cases/a.yaml": "- id: a"})
+    assert ids(path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("../../outside.yaml", "is outside the repository of the file"),
+        ("file://../../*.yaml", "leaves the repository of the file"),
+        ("file://../inner/../../*.yaml", "leaves the repository of the file"),
+        ("../linked.yaml", "is outside the repository of the file"),
+        ("../.git/config.yaml", "is hidden, and may hold secrets"),
+    ],
+)
+def test_no_file_is_read_outside_the_repository(tmp_path: Path, entry: str, message: str) -> None:
+    repository = tmp_path / "repository"
+    others = {"../../outside.yaml": "- id: a", "../.git/config.yaml": "- id: a"}
+    tests = f"['{entry}']" if entry.startswith("file") else entry
+    path = write(repository / "inner", f"tests: {tests}\n", others)
+    (repository / "linked.yaml").symlink_to(tmp_path / "outside.yaml")
+    assert message in refusal(path)
 
 
 @pytest.mark.parametrize("text", ["name: x", "tests: other.yaml", "5"])

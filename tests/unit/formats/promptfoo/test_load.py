@@ -227,3 +227,46 @@ def test_templates_of_checks_are_filled_in(tmp_path: Path) -> None:
         tmp_path, {"vars": {"x": "hi"}, "assert": [check]}, assertionTemplates=templates
     ).evalset.cases
     assert (case.graders[0].value, case.graders[0].weight) == ("hi", 2.0)  # type: ignore[union-attr]
+
+
+GOOD = {"vars": {"x": "fine"}, "assert": [CHECK]}
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"vars": {"x": "a"}, "assert": []}, "a test is left out: nothing marks the answers to a test"),
+        ({"vars": {"x": "a"}, "asert": [CHECK]}, "a test is left out: unknown key 'asert'; write assert"),
+        ({"vars": {"x": "a"}, "assert": [CHECK], "threshold": "much"}, "a test is left out: threshold"),
+        ({"vars": {"x": "file://../key"}, "assert": [CHECK]}, "a test is left out: '../key' leads out"),
+        ("file://none.yaml", "a test is left out: no file 'none.yaml'"),
+        (5, "a test is left out: "),
+        (
+            {"vars": {"x": list(range(200)), "y": list(range(200))}},
+            "a test is left out: its lists of variables",
+        ),
+    ],
+)
+def test_one_bad_test_does_not_refuse_the_rest(tmp_path: Path, bad: Any, said: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "key").write_text("secret", "utf-8")
+    found = imported(tmp_path / "in", GOOD, bad, GOOD)
+    assert prompts(found) == ["Say fine", "Say fine"]
+    (warning,) = [one for one in found.warnings if "left out" in one]
+    assert said in warning
+    assert "promptfooconfig.yaml:" in warning
+
+
+def test_a_file_with_bad_tests_alone_is_refused_with_all_of_them(tmp_path: Path) -> None:
+    bad = {"vars": {"x": "a"}, "assert": []}
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, bad, {**bad, "threshold": "x"})
+    assert caught.value.problems
+
+
+@pytest.mark.parametrize("written", ["file://../prompts/p.txt", "file://prompts/p.txt"])
+def test_a_prompt_may_be_anywhere_in_the_repository(tmp_path: Path, written: str) -> None:
+    for folder in (".git", "prompts", "evals"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "prompts" / "p.txt").write_text("Shout {{x}}", "utf-8")
+    assert prompts(imported(tmp_path / "evals", GOOD, prompts=[written])) == ["Shout fine"]

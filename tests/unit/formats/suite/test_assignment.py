@@ -104,3 +104,55 @@ def test_judges_come_from_the_command_the_suite_or_the_settings(
 def test_a_run_without_judges_says_where_to_name_them(make_suite: Make, settings: Settings) -> None:
     with pytest.raises(InputError, match=r"no judge is named; give --judges a,b; or write config.model"):
         answer(make_suite(ASKED), settings=settings)
+
+
+SKILL = {
+    "id": "s",
+    "baseline": {"output": "x"},
+    "current": {
+        "input": {"text": "hello"},
+        "execution": {"type": "skill", "skill_name": "review", "parameters": {"depth": 2}},
+    },
+}
+RUNNER = {"provider": "command", "command": ["./run-skill"]}
+
+
+def with_judges(settings: Settings, **judges: Any) -> Settings:
+    written = {name: judge.model_dump(exclude={"name"}) for name, judge in settings.judges.items()}
+    return Settings.model_validate({"judges": {**written, **judges}})
+
+
+@pytest.mark.parametrize("name", ["review", "skills"])
+def test_a_skill_is_run_by_the_program_of_its_name_or_by_the_one_for_all(
+    make_suite: Make, settings: Settings, name: str
+) -> None:
+    found = answer(make_suite(SKILL, ASKED), "real", settings=with_judges(settings, **{name: RUNNER}))
+    assert shown(found) == {"real": "a", name: "s"}
+    assert [one.is_system for one in found] == [False, True]
+    assert found[1].key == name
+
+
+def test_programs_named_as_judges_run_the_skills(make_suite: Make, settings: Settings) -> None:
+    both = with_judges(settings, mine=RUNNER, review=RUNNER)
+    assert shown(answer(make_suite(SKILL), "real", "mine", settings=both)) == {"mine": "s"}
+
+
+def test_a_model_is_never_asked_to_pretend_a_skill(make_suite: Make, settings: Settings) -> None:
+    with pytest.raises(InputError) as caught:
+        answer(make_suite(SKILL), "real", settings=settings)
+    message = str(caught.value)
+    assert "s runs the skill 'review', but no judge can run it" in message
+    assert "provider: command" in message
+
+
+def test_simulations_stand_in_for_a_skill(make_suite: Make, settings: Settings) -> None:
+    assert shown(answer(make_suite(SKILL), "sim", settings=settings)) == {"sim": "s"}
+
+
+def test_a_program_gets_the_skill_its_parameters_and_its_input(make_suite: Make) -> None:
+    (one,) = make_suite(SKILL).evals
+    assert one.case.inputs["skill"] == {
+        "name": "review",
+        "parameters": {"depth": 2},
+        "input": {"text": "hello"},
+    }
