@@ -5,7 +5,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 
+import psycopg
 from celery.signals import beat_init
 
 from evalq.bakeoff.run_alerts import raise_dead_fleet, raise_run_alerts
@@ -61,9 +63,13 @@ def _watch_from_beat(**_: object) -> None:
 def _watch_forever() -> None:
     from workers.app import SETTINGS, app
 
-    db, broker, pause = Database(SETTINGS.database_url or "", max_size=1), Broker(app), threading.Event()
+    broker, pause = Broker(app), threading.Event()
     while not pause.wait(_EVERY_S):
         try:
-            watch_fleet(db, broker, SETTINGS)
+            # Opened each time: beat may start before the database.
+            with closing(Database(SETTINGS.database_url or "", max_size=1)) as db:
+                watch_fleet(db, broker, SETTINGS)
         except EvalqError as exc:
             log.warning("the fleet could not be watched: %s", exc)
+        except psycopg.Error as exc:
+            log.warning("the fleet could not be watched: %s", type(exc).__name__)

@@ -7,11 +7,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
+from certificates import certificate
 from socket_servers import (
     OK,
     OK_2,
@@ -129,35 +129,6 @@ def test_no_proxy_is_used_where_the_environment_says_so(serve: Serve, proxied: p
     proxied.setenv("http_proxy", "127.0.0.1:1")
     proxied.setenv("no_proxy", "127.0.0.1")
     assert send(serve(answering(OK_2))).text == "ok"
-
-
-def certificate(folder: Path) -> Path:
-    """A key and a certificate for 127.0.0.1, signed by itself, in one file."""
-    x509 = pytest.importorskip("cryptography.x509")
-    from ipaddress import ip_address
-
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "evalq test")])
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = folder / "server.pem"
-    pem = serialization.Encoding.PEM
-    file.write_bytes(key.private_bytes(pem, *form) + signed.public_bytes(pem))
-    return file
 
 
 def over_tls(file: Path, handle: Handler) -> Handler:
