@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("evalq.cli.ingest:ingest", "Turn production data into scrubbed cases, after a review."),
     "generate": ("evalq.cli.generate:generate", "Have a model draft cases for people to edit and accept."),
     "bake-off": ("evalq.cli.bakeoff:bake_off", "Run judges on a task and compare them."),
-    "suite": ("evalq.cli.suite:suite", "Run suites of evals, and report on them."),
+    "suite": ("evalq.cli.suite:suite", "Create and run suites of evals, and report on them."),
     "baseline": ("evalq.cli.baseline:baseline", "Capture, show and compare the baselines of a suite."),
     "gate": ("evalq.cli.gate:gate", "Pass or fail a phase by the evals of a suite."),
     "watch": ("evalq.cli.control:watch", "Follow a bake-off until it ends."),
@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "evalq.cli.import_export:transpile",
         "Turn an EVAL.yaml of agentv into the evals.json of skill-creator.",
     ),
-    "eva": ("evalq.cli.eva:eva", "Evaluate, examine and promote prompts kept in eva's folders."),
+    "eva": ("evalq.cli.eva:eva", "Evaluate, use and promote prompts kept in eva's folders."),
     "import": (
         "evalq.cli.import_export:import_",
         "Write an EVAL.yaml, evals.json or promptfoo file as a task and an evalset.",
