@@ -1,4 +1,4 @@
-"""Commands for eva prompts: evaluate one, use one, examine them, promote one."""
+"""Commands for eva prompts: evaluate one, use one, examine them, promote one, export it as a skill."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -274,6 +274,35 @@ def _print_findings(n_prompts: int, n_problems: int, findings: "Sequence[FileFin
     n_warnings = len(findings) - n_problems
     note(f"{n_prompts} prompts: {n_problems} problems, {n_warnings} warnings")
     suggest("fix them, then evalq eva eval PATH" if findings else "evalq eva eval PATH")
+
+
+@eva.command("export-skill")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "-d",
+    "--out-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write to; default: dist/skills/ID of the repository.",
+)
+@click.option(
+    "--force", is_flag=True, help="Export a prompt that is not ready, and replace another SKILL.md."
+)
+@pass_context
+def export_skill(context: Context, path: Path, out_dir: Path | None, force: bool) -> None:
+    """Write a ready prompt as a skill, a SKILL.md that agents load.
+
+    It needs a description in its meta.yml. A file that says something else is replaced only with --force.
+    """
+    from evalq.definitions.files import display_path
+    from evalq.formats.agentv.skill_evals import write_together
+    from evalq.formats.eva.prompt import find_prompt
+    from evalq.formats.eva.skill_export import SKILL, skill_folder, skill_text
+
+    prompt = find_prompt(path, context.root)
+    target = out_dir or skill_folder(prompt)
+    for written in write_together(target, {SKILL: skill_text(prompt, force=force)}, force=force):
+        click.echo(f"wrote {display_path(written)}")
+    suggest(f"evalq triggers --skill {display_path(target)}")
 
 
 @eva.command("promote")

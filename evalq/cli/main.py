@@ -93,14 +93,14 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "alerts": ("evalq.cli.alerts:alerts", "List the alerts and their deliveries; try every channel."),
     },
     "Suites, skills and prompts of other tools": {
-        "suite": ("evalq.cli.suite:suite", "Run suites of evals, and report on them."),
+        "suite": ("evalq.cli.suite:suite", "Create and run suites of evals, and report on them."),
         "gate": ("evalq.cli.gate:gate", "Pass or fail a phase by the evals of a suite."),
         "baseline": ("evalq.cli.baseline:baseline", "Capture, show and compare the baselines of a suite."),
         "triggers": (
             "evalq.cli.triggers:triggers",
             "Measure which requests load a skill, and which of several.",
         ),
-        "eva": ("evalq.cli.eva:eva", "Evaluate, examine and promote prompts kept in eva's folders."),
+        "eva": ("evalq.cli.eva:eva", "Evaluate, use and promote prompts kept in eva's folders."),
         "transpile": (
             "evalq.cli.import_export:transpile",
             "Turn agentv's EVAL.yaml into the evals.json of skill-creator.",

@@ -1,6 +1,7 @@
 """Eva prompts from the command line: the exam, its record, the gates, and triggering at scale."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -170,3 +171,29 @@ def test_skills_that_get_each_others_requests_collide(served: Any) -> None:
     stolen = next(one for one in document["collisions"] if one["query"].startswith("refactor src/foo.py"))
     assert (stolen["should_go_to"], stolen["claimed_by"]) == (["refactor"], ["tidy-function"])
     assert {one["skill"] for one in document["confusion"]} == {None, "refactor", "tidy-function"}
+
+
+@pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("CI") != "true", reason="scripts run in a sandbox only"
+)
+def test_a_promotion_is_earned_by_uses_that_the_scripts_let_pass(served: Any) -> None:
+    meta = META.replace("id: refactor", "id: greet").replace("status: tested", "status: draft")
+    served.write("prompts/greet/meta.yml", f"{meta}promotion: {{min_uses: 1}}\n")
+    served.write("prompts/greet/prompt.xml", "Greet {{constraints}} of {{file_contents}}")
+    served.write(
+        "prompts/greet/guard.sh", '[ "$EVA_VAR_constraints" != bad ] || exit 3\necho file_contents=guarded\n'
+    )
+    served.write(
+        "prompts/greet/verify.sh", '[ "$EVA_VAR_file_contents" = guarded ] && [ -s "$EVA_OUTPUT_FILE" ]\n'
+    )
+    (served.folder / "prompts/greet/verify.sh").chmod(0o755)
+    use = ("eva", "use", "greet", "--send", "--judge", "perfect")
+    assert served.run(*use, "--var", "constraints=bad").returncode == 5
+    assert served.run("eva", "promote", "greet").returncode == 1
+    sent = served.run(*use, "--var", "constraints=fine")
+    assert sent.returncode == 0, sent.stderr
+    (row,) = [
+        json.loads(line) for line in (served.folder / "prompts/greet/.usage.jsonl").read_text().splitlines()
+    ]
+    assert (row["sent"], row["verified"], row["exit_code"]) == (True, True, 0)
+    assert served.run("eva", "promote", "greet").returncode == 0

@@ -31,6 +31,10 @@ eval_suite:
         baseline: {output: hi}
         comparison: {type: exact}
 """
+META = """\
+{id: greet, title: G, summary: G, status: ready, version: 1.0.0, created: 2026-01-01, updated: 2026-01-01,
+ description: Greets. Use when someone comes.}
+"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ WRITERS = [
     Writer("transpile EVAL.yaml --run-eval", "evals.json"),
     Writer("transpile EVAL.yaml --compat agentv", "evals.json"),
     Writer("transpile EVAL.yaml -d out", "out/evals.json"),
+    Writer("eva export-skill prompts/greet", "dist/skills/greet/SKILL.md"),
+    Writer("suite create made --capability c", "made/capability/c.yaml"),
     Writer("import EVAL.yaml --task x --eval-set y", "tasks/x.yaml"),
     Writer("import EVAL.yaml --task x --eval-set y", "evalsets/x/y.yaml"),
     Writer("init x", "tasks/x.yaml"),
@@ -86,9 +92,11 @@ def _in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "cases.csv": "id,text,expected.answer\n1,How many?,two\n",
         "tasks/t.yaml": TASK,
         "suite.yaml": SUITE,
+        "prompts/greet/meta.yml": META,
+        "prompts/greet/prompt.xml": "Greet them.",
         "evalq.yaml": "{}\n",
     }.items():
-        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, "utf-8")
 
 

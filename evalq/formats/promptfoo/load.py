@@ -13,7 +13,7 @@ from evalq.definitions.loaded import LoadedTask, TriggerMode
 from evalq.definitions.task import TaskConfig
 from evalq.formats.build import MAX_SAMPLES, MAX_TOKENS, set_name, short_id, task_name, with_unique_ids
 from evalq.formats.document import Node, load_document, root_node
-from evalq.formats.paths import Attachments, repository_of
+from evalq.formats.paths import Attachments
 from evalq.formats.problems import ImportWarnings, build_readable
 from evalq.formats.promptfoo.checks import CheckContext, build_graders
 from evalq.formats.promptfoo.key_check import check_keys, check_test_keys
@@ -52,11 +52,11 @@ def load(path: Path, root: Path, *, trigger_mode: TriggerMode = "tool_calls") ->
 
     Raises InputError with the problems of all tests when none is left.
     """
-    del root  # files are looked for in the file's own folder and repository, wherever we are
+    del root  # files are looked for in the file's own folder, wherever we are
     warnings = ImportWarnings()
     document = root_node(load_document(path))
     document.mapping()
-    attachments = Attachments((path.parent, repository_of(path.parent)), warnings)
+    attachments = Attachments((path.parent,), warnings)
     config = _Config(document, read_prompts(document, attachments), attachments, trigger_mode)
     tests = read_tests(document, attachments)
     check_keys(document, warnings)

@@ -228,7 +228,7 @@ def _expand(item: Node, attachments: Attachments) -> Iterator[Node]:
 
 
 def _follow(node: Node, attachments: Attachments) -> Iterator[Node]:
-    """Yield the tests in a file, which must be inside the repository of the configuration."""
+    """Yield the tests in a file, which must be inside the folder of the configuration."""
     written = node.text().removeprefix(SCHEME)
     suffix = Path(written).suffix.lower()
     if suffix not in _TEST_SUFFIXES:

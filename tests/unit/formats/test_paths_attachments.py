@@ -53,14 +53,20 @@ CONFIGURATIONS = {
     "suite": "[{id: a, input: {type: file, content: PATH}, expected: x}]",
 }
 ATTACHING = [one for one in FORMATS if one.name not in ("rows", "eva")]
+TRIES = [
+    (one, written)
+    for one in ATTACHING
+    for written in ("../skill.md", "../.git/config", "skill.md", ".git/config", "../../secret.txt")
+    if one.name != "EVAL.yaml" or "skill" not in written  # it may name any file of its repository
+]
 
 
-@pytest.mark.parametrize("written", ["../skill.md", "../.git/config", "skill.md", ".git/config"])
-@pytest.mark.parametrize("importer", ATTACHING, ids=lambda one: one.name)
-def test_nothing_of_the_repository_around_a_file_is_attached(
+@pytest.mark.parametrize(("importer", "written"), TRIES, ids=lambda one: getattr(one, "name", one))
+def test_nothing_hidden_or_around_a_file_is_attached(
     repository: Path, importer: Format, written: str
 ) -> None:
     (repository / ".git" / "config").write_text("Use it.", "utf-8")
+    (repository.parent / "secret.txt").write_text("Use it.", "utf-8")
     path = repository / "evals" / "file.yaml"
     path.write_text(CONFIGURATIONS[importer.name].replace("PATH", written), "utf-8")
     try:

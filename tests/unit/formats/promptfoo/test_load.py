@@ -262,11 +262,3 @@ def test_a_file_with_bad_tests_alone_is_refused_with_all_of_them(tmp_path: Path)
     with pytest.raises(InputError) as caught:
         imported(tmp_path, bad, {**bad, "threshold": "x"})
     assert caught.value.problems
-
-
-@pytest.mark.parametrize("written", ["file://../prompts/p.txt", "file://prompts/p.txt"])
-def test_a_prompt_may_be_anywhere_in_the_repository(tmp_path: Path, written: str) -> None:
-    for folder in (".git", "prompts", "evals"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "prompts" / "p.txt").write_text("Shout {{x}}", "utf-8")
-    assert prompts(imported(tmp_path / "evals", GOOD, prompts=[written])) == ["Shout fine"]
