@@ -18,7 +18,6 @@ class Setting:
     loop_s: tuple[float, float]
     versions: Mapping[str, str]
     absent: Mapping[str, str]
-    runs: int
 
 
 def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -45,7 +44,7 @@ def render_setting(setting: Setting) -> str:
     lines = [
         f"{setting.date}, {setting.machine}.",
         f"A fixed Python loop took {before:.3f} s before and {after:.3f} s after. {versions}.",
-        f"Medians of {setting.runs} runs; evalq has one before every run of a peer. The mock provider is on",
+        "Medians of as many runs as the tables say; evalq has one before each run of a peer. The mock is on",
         "the same machine. × ideal is wall time from the command to its end, table printed, over calls ×",
         "latency / calls at once. evalq starts with an empty data folder and brings Postgres, Valkey and its",
         "workers; their CPU and memory are in its figures.",
@@ -84,7 +83,8 @@ _COLUMNS = (
     "asked twice",
     "first call s",
     "end after last answer s",
-    "incomplete runs",
+    "runs",
+    "incomplete",
 )
 
 
@@ -106,6 +106,7 @@ def _row(one: Series) -> list[str]:
         str(one.asked_twice),
         _show(one.median(lambda run: run.first_call_s), 2),
         _show(one.median(lambda run: run.after_last_answer_s), 2),
+        str(len(one.runs)),
         str(one.n_incomplete),
     ]
 
@@ -174,7 +175,7 @@ def render_quote(setting: Setting, series: Sequence[Series]) -> str:
         lines.append(f"- {_describe_briefly(workload)}, wall over ideal: {', '.join(shown)}")
     cores = setting.machine.partition(",")[0]
     source = "[benchmarks/RESULTS.md](benchmarks/RESULTS.md)"
-    lines.append(f"- medians of {setting.runs}, {setting.date}, {cores}; all figures: {source}")
+    lines.append(f"- medians, {setting.date}, {cores}; all figures: {source}")
     return "\n".join(lines)
 
 

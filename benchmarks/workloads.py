@@ -134,7 +134,7 @@ def main() -> None:
                 sections.append(section(asked, simulator))
     versions = {one.name: one.version for one in contenders}
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    setting = Setting(today, describe_machine(), (before, measure_speed()), versions, absent, asked.runs)
+    setting = Setting(today, describe_machine(), (before, measure_speed()), versions, absent)
     publish(asked, setting, series, sections)
 
 

@@ -26,7 +26,7 @@ from benchmarks.workloads import shrink, take_turns
 
 ROOT = Path(__file__).parents[2]
 WORK = Workload("W9", judges=2, cases=50, latency_ms=100, at_once=10)
-SETTING = Setting("2030-01-01", "2 cores, 4 GB", (0.1, 0.2), {"evalq": "1"}, {"promptfoo": "no npm"}, 3)
+SETTING = Setting("2030-01-01", "2 cores, 4 GB", (0.1, 0.2), {"evalq": "1"}, {"promptfoo": "no npm"})
 
 
 def measurement(contender: str, wall_s: float, **other: object) -> Measurement:
