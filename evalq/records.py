@@ -12,6 +12,9 @@ from evalq.results import BakeOffState
 CONTROL_QUEUE = "control"
 SANDBOX_QUEUE = "sandbox"
 
+Executor = Literal["python", "javascript", "shell"]
+"""What runs the code of an answer in the sandbox: Python, Node.js, or bash."""
+
 Purpose = Literal["answer", "grade"]
 CompletionState = Literal["answered", "empty", "refused", "blocked", "truncated", "malformed"]
 Verdict = Literal["passed", "failed", "errored", "pending_review"]

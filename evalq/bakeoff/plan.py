@@ -12,7 +12,7 @@ from evalq.calling.rate_limit import estimate_tokens
 from evalq.definitions.catalogue import Catalogue, pick_judges
 from evalq.definitions.definition import did_you_mean
 from evalq.definitions.evalset import EvalCase, EvalSet
-from evalq.definitions.graders.code import Executor, FunctionOutput
+from evalq.definitions.graders.code import FunctionOutput
 from evalq.definitions.graders.model import PairwiseGrader
 from evalq.definitions.judge import JudgeConfig, ModelJudge
 from evalq.definitions.model_params import refuse_unbounded
@@ -21,6 +21,7 @@ from evalq.definitions.prompt import answer_prompt
 from evalq.definitions.task import ScorerMode, TaskConfig
 from evalq.errors import CapReached, InputError, Problem
 from evalq.grading.grade import grader_models, named_graders, stages
+from evalq.records import Executor
 
 SIMULATED_GRADER = "sim-grader"
 WINDOW_S = 20

@@ -15,8 +15,8 @@ from evalq.settings import Settings, data_dir
 from evalq.store.database import Database, apply_schema, require_schema
 
 if TYPE_CHECKING:
-    from evalq.definitions.graders.code import Executor
     from evalq.engines.broker import Broker
+    from evalq.records import Executor
 
 
 def _order_nothing() -> None:

@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from evalq.definitions.graders.code import Executor, FunctionCase, FunctionOutput
+from evalq.definitions.graders.code import FunctionCase, FunctionOutput
 from evalq.grading.compare_json import matches, matches_exception
 from evalq.grading.fenced_code import MAX_ANSWER_CHARS, MAX_LINE_CHARS, extract_script, fenced_blocks
 from evalq.grading.grader import AnswerToGrade, GradingContext, Mark
 from evalq.grading.sandbox.program import CallResult, FunctionCall, Program, ProgramRun
+from evalq.records import Executor
 
 _QUOTED_CHARS = 120
 _DETAIL_CHARS = 500

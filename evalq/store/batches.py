@@ -87,7 +87,9 @@ class Batches:
         return [claimed.pop(job_id, None) for job_id in job_ids]
 
     async def _reserve_all(self, encoded: Sequence[str]) -> list[Row | None]:
-        rows = await self._before_call.rows("reserve_calls", calls=_join(encoded))
+        rows = await self._before_call.rows(
+            "reserve_calls", calls=_join(encoded), schema_version=known_version()
+        )
         by_place = {row["place"]: row for row in rows}
         return [by_place.get(place) for place in range(1, len(encoded) + 1)]
 

@@ -10,7 +10,7 @@ from typing import Any
 from evalq.definitions.judge import JudgeConfig
 from evalq.errors import CapReached, ProviderFault, PutBack
 from evalq.records import Completion, Purpose
-from evalq.store.database import Connection, Database, Row, transactional
+from evalq.store.database import Connection, Database, Row, known_version, transactional
 from evalq.store.jobs import Job, storable, storable_json
 
 Settlement = dict[str, Any]
@@ -110,7 +110,8 @@ def reserve(db: Database, job: Job, call: Call) -> int | None:
 
     Raises CapReached when it would not fit even alone, PutBack when the bake-off was stopped.
     """
-    row = db.row("reserve_calls", calls=f"[{encode_reservation(job, call)}]")
+    encoded = f"[{encode_reservation(job, call)}]"
+    row = db.row("reserve_calls", calls=encoded, schema_version=known_version())
     return read_reservation(job, call, row)
 
 
@@ -134,7 +135,7 @@ def encode_reservation(job: Job, call: Call) -> str:
 def read_reservation(job: Job, call: Call, row: Row | None) -> int | None:
     """The call's id in the row that reserving returned; None while other calls hold the room."""
     if row is None:
-        raise LookupError(f"job {job.id} is not in the database")
+        raise PutBack(f"nothing is paid for job {job.id}: it is gone, or the database is newer")
     _raise_refusal(job, row["refusal"], call)
     return row["call_id"]  # type: ignore[no-any-return]
 

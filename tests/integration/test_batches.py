@@ -11,7 +11,7 @@ import pytest
 from patience import PATIENCE_S
 
 from evalq.definitions.judge import OpenAIJudge
-from evalq.errors import CapReached, Contended, Unreachable
+from evalq.errors import CapReached, Contended, PutBack, Unreachable
 from evalq.records import Completion, Grade, Outcome
 from evalq.store import calls, jobs
 from evalq.store.batches import Batches
@@ -113,7 +113,7 @@ def test_a_bad_reservation_harms_no_other(db: Database, sql: Sql, ten: list[int]
 
     answers = use(db, reserve)
     assert all(isinstance(answer, int) for answer in answers[:10])
-    assert isinstance(answers[10], LookupError)
+    assert isinstance(answers[10], PutBack)
     assert all(isinstance(answer, psycopg.DataError) for answer in answers[11:])
     assert sql("SELECT count(*), sum(reserved_usd) FROM call_journal") == [(10, 1)]
     assert sql("SELECT reserved_usd FROM bakeoffs") == [(1,)]

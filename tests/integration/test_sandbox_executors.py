@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from answers import mark_code
 
-from evalq.definitions.graders.code import Executor, FunctionOutput
+from evalq.definitions.graders.code import FunctionOutput
 from evalq.grading.sandbox.escape_test import Bait, check_ordinary_code, lay_bait, processes_with
 from evalq.grading.sandbox.isolation import find_bwrap
 from evalq.grading.sandbox.program import CallResult, FunctionCall, Program
 from evalq.grading.sandbox.running import run
+from evalq.records import Executor
 
 
 @pytest.fixture(scope="module", autouse=True)

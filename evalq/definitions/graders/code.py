@@ -9,11 +9,9 @@ from pydantic import Field, FiniteFloat, ValidationError, ValidationInfo, field_
 
 from evalq.definitions.definition import Definition
 from evalq.definitions.graders.grader import Grader, Misfit, misfit_of
+from evalq.records import Executor
 
 Comparator = Literal["equals", "approx", "unordered", "contains", "raises"]
-
-Executor = Literal["python", "javascript", "shell"]
-"""What runs the code: Python, Node.js, or bash."""
 
 _ALIASES = {"input": "args", "output": "expected"}
 _EXECUTOR_ALIASES = {

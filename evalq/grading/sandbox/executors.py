@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from evalq.definitions.graders.code import Executor
 from evalq.errors import Refused
+from evalq.records import Executor
 
 _NAMES: Mapping[Executor, str] = MappingProxyType({"javascript": "node", "shell": "bash"})
 _REMEDIES: Mapping[Executor, str] = MappingProxyType(

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evalq.definitions.graders.code import Executor
 from evalq.errors import Refused, UngradableAnswer
+from evalq.records import Executor
 
 NONCE_CHARS = 32
 MAX_VALUES_BYTES = 8_000_000

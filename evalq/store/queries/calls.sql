@@ -25,7 +25,9 @@ DELETE FROM spending s USING locked WHERE s.scope = locked.scope AND s.day = loc
 
 -- reserve_calls --
 -- Reserve the worst cases of calls under every cap and open their journal rows; for each its id or what refuses it.
-SELECT place, call_id, refusal FROM reserve_calls(%(calls)s::jsonb);
+-- Nothing, for none of them, once the database is newer than this program: it might not store what it would pay for.
+SELECT place, call_id, refusal FROM reserve_calls(%(calls)s::jsonb)
+WHERE NOT EXISTS (SELECT 1 FROM schema_versions v WHERE v.version > %(schema_version)s);
 
 -- settle_calls --
 -- Close calls: their prices replace their reservations; answers are stored in the same statement.
