@@ -39,7 +39,8 @@ def test_up_starts_flower_and_says_where_it_is(new_project: Callable[..., Any]) 
         url, user, password = found.groups()
         with pytest.raises(HTTPError) as refusal:
             urlopen(f"{url}api/tasks", timeout=PATIENCE_S)
-        assert refusal.value.code == 401
+        with refusal.value as reply:
+            assert reply.code == 401
         again = project.run("up", "--flower", "--flower-port", port)
         assert (again.returncode, "in use" in again.stderr) == (2, True)
         bake = project.run("bake-off", "--task", "capitals", "--eval-set", "dev-2", "--judges", "mute")
