@@ -142,16 +142,18 @@ class Project:
         ):
             return connection.execute(statement.encode(), params or None).fetchall()
 
-    def processes(self) -> list[psutil.Process]:
-        """Whatever runs in the folder or names it."""
-        return [process for process in psutil.process_iter() if self._is_ours(process)]
+    def processes(self, argument: str | None = None) -> list[psutil.Process]:
+        """Whatever runs in the folder or names it; only those with the argument, if one is given."""
+        return [process for process in psutil.process_iter() if self._is_ours(process, argument)]
 
-    def _is_ours(self, process: psutil.Process) -> bool:
+    def _is_ours(self, process: psutil.Process, argument: str | None) -> bool:
         try:
-            words = [process.cwd(), *process.cmdline()]
+            folder, arguments = process.cwd(), process.cmdline()
         except psutil.Error:  # gone meanwhile, or somebody else's
             return False
-        return process.pid != os.getpid() and any(str(self.folder) in word for word in words)
+        if process.pid == os.getpid() or (argument is not None and argument not in arguments):
+            return False
+        return any(str(self.folder) in word for word in (folder, *arguments))
 
     def is_quiet(self) -> bool:
         """Wait until nothing of it runs."""

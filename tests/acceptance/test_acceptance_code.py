@@ -99,7 +99,7 @@ def test_code_is_run_and_marked_case_by_case(coding: Any) -> None:
 def test_the_worker_that_runs_code_has_no_keys(coding: Any) -> None:
     coding.bake(*BAKE)
     # It is started afresh: a fork of the supervisor would have the keys in its memory.
-    (sandbox,) = [p for p in coding.processes() if "sandbox" in p.cmdline()]
+    (sandbox,) = coding.processes("sandbox")
     others = [p for p in coding.processes() if p.name() == WORKER_NAME]
     assert "OPENAI_API_KEY" not in sandbox.environ()
     assert {p.environ()["OPENAI_API_KEY"] for p in others} == {"sk-fake-canary"}
@@ -107,7 +107,7 @@ def test_the_worker_that_runs_code_has_no_keys(coding: Any) -> None:
 
 def test_a_killed_sandbox_worker_loses_nothing(coding: Any) -> None:
     started = coding.start(*BAKE, "--samples", "6", "--json")
-    (worker,) = [p for p in coding.processes() if "sandbox" in p.cmdline()]
+    (worker,) = coding.processes("sandbox")
     worker.kill()
     psutil.wait_procs([worker])
     assert started.end() == 0

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psutil
@@ -87,9 +88,7 @@ def test_a_forked_worker_that_has_grown_restarts_as_a_worker(new_project: Callab
     project.write_cases("dev-40", 40)
     command = project.start(*BAKE)
 
-    def is_restarted() -> bool:
-        return any("workers.process" in process.cmdline() for process in project.processes())
-
-    assert wait_until(is_restarted, timeout_s=PATIENCE_S, every_s=0.02)
+    restarted = partial(project.processes, "workers.process")
+    assert wait_until(lambda: bool(restarted()), timeout_s=PATIENCE_S, every_s=0.02)
     assert command.end() == 0, command.stderr.read_text("utf-8")
     assert project.is_quiet()
