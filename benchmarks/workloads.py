@@ -1,6 +1,6 @@
 """evalq beside its peers on one mock provider: wall over ideal, CPU a call, memory, calls asked twice.
 
-`python -m benchmarks.workloads [W1 W2 W3 W4] [--runs 3] [--peers …] [--growth] [--processes]`
+`python -m benchmarks.workloads [W1 W2 W3 W4] [--runs 3] [--peer-runs 1] [--peers …] [--growth] [--processes]`
 """
 
 import argparse
@@ -17,6 +17,10 @@ from benchmarks.results_page import Setting, render_growth, render_page, render_
 from evalq.engines.simulator.process import Simulator, running_simulator
 
 PROCESSES = (1, 2, 4)
+SLOW_PEERS = ("openai", "inspect_ai")
+SLOW_PEERS_TAKE = ("W1", "W2")
+"""Each of the others would take them five minutes or more a run."""
+
 _WARM_UP = Workload("warm-up", judges=1, cases=4, latency_ms=10, at_once=4)
 
 
@@ -24,7 +28,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="WORKLOAD", help=f"some of {', '.join(WORKLOADS)}")
-    parser.add_argument("--runs", type=int, default=3, help="of every contender on every workload")
+    parser.add_argument("--runs", type=int, default=3, help="of evalq on every workload, at least")
+    parser.add_argument("--peer-runs", type=int, default=1, help="of every peer, and of growth and processes")
     parser.add_argument("--peers", default=",".join(CONTENDERS), help="evalq is always one of them")
     parser.add_argument("--growth", action="store_true", help="evalq on 1k, 10k and 100k calls")
     parser.add_argument("--processes", action="store_true", help="evalq's W3 with 1, 2 and 4 processes")
@@ -55,15 +60,14 @@ def install_all(names: Sequence[str], cache: Path) -> tuple[list[Contender], dic
     return found, absent
 
 
-def take_turns(contenders: Sequence[Contender], runs: int) -> Iterator[Contender]:
-    """evalq before every run of a peer, so that both meet the machine in the same mood."""
+def take_turns(contenders: Sequence[Contender], runs: int, peer_runs: int) -> Iterator[Contender]:
+    """evalq before every run of a peer, so that both meet the machine in the same mood; `runs` at least."""
     evalq, *peers = contenders
-    for _ in range(runs):
-        if not peers:
-            yield evalq
-        for peer in peers:
-            yield evalq
-            yield peer
+    for peer in peers * peer_runs:
+        yield evalq
+        yield peer
+    for _ in range(runs - len(peers) * peer_runs):
+        yield evalq
 
 
 def shrink(workload: Workload, share: float) -> Workload:
@@ -94,7 +98,9 @@ def compare(asked: argparse.Namespace, contenders: Sequence[Contender], simulato
     for name in names:
         workload = shrink(WORKLOADS[name], asked.share)
         print(f"\n{workload.describe()}", flush=True)
-        runs += [run_and_print(one, workload, simulator) for one in take_turns(contenders, asked.runs)]
+        able = [one for one in contenders if one.name not in SLOW_PEERS or name in SLOW_PEERS_TAKE]
+        for one in take_turns(able, asked.runs, asked.peer_runs):
+            runs.append(run_and_print(one, workload, simulator))
     return collect_series(runs)
 
 
@@ -103,7 +109,7 @@ def measure_growth(asked: argparse.Namespace, simulator: Simulator) -> str:
     series = {}
     for workload in GROWTH:
         smaller = shrink(workload, asked.share)
-        runs = [run_and_print(find_evalq(asked.cache), smaller, simulator) for _ in range(asked.runs)]
+        runs = [run_and_print(find_evalq(asked.cache), smaller, simulator) for _ in range(asked.peer_runs)]
         [series[f"{smaller.calls:,} calls"]] = collect_series(runs)
     return render_growth("evalq on more and more calls of 50 ms, 256 at once", series)
 
@@ -114,7 +120,7 @@ def measure_processes(asked: argparse.Namespace, simulator: Simulator) -> str:
     workload = shrink(WORKLOADS["W3"], asked.share)
     for processes in PROCESSES:
         evalq = find_evalq(asked.cache, processes=processes)
-        runs = [run_and_print(evalq, workload, simulator) for _ in range(asked.runs)]
+        runs = [run_and_print(evalq, workload, simulator) for _ in range(asked.peer_runs)]
         [series[f"{processes} processes"]] = collect_series(runs)
     return render_growth(f"evalq with more and more processes: {workload.describe()}", series)
 

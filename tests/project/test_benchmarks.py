@@ -126,8 +126,9 @@ def _four_workloads() -> list[Workload]:
 
 def test_evalq_has_its_turn_before_every_peer() -> None:
     contenders = [Contender(name, "", lambda *_: pytest.fail("not run")) for name in ("evalq", "a", "b")]
-    assert [one.name for one in take_turns(contenders, 2)] == ["evalq", "a", "evalq", "b"] * 2
-    assert [one.name for one in take_turns(contenders[:1], 2)] == ["evalq", "evalq"]
+    assert [one.name for one in take_turns(contenders, 2, 2)] == ["evalq", "a", "evalq", "b"] * 2
+    assert [one.name for one in take_turns(contenders, 3, 1)] == ["evalq", "a", "evalq", "b", "evalq"]
+    assert [one.name for one in take_turns(contenders[:1], 2, 1)] == ["evalq", "evalq"]
 
 
 def test_a_smaller_workload_never_has_more_calls_at_once_than_calls() -> None:
