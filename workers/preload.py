@@ -54,10 +54,12 @@ def import_step_by_step() -> Iterator[None]:
 def _build_models() -> None:
     """Build once what jobs are read with, instead of in every worker: pydantic waits for the first use."""
     from evalq.definitions.evalset import EvalCase
+    from evalq.definitions.judge import judge_reader
     from evalq.definitions.task import TaskConfig
 
     EvalCase.model_rebuild()
     TaskConfig.model_rebuild()
+    judge_reader()
 
 
 def import_adapters(providers: Iterable[str]) -> None:
