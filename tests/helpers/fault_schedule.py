@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 import psycopg
+import redis.exceptions
 from fault_scene import Scene
 
 QUEUE = "calls.openai"
@@ -117,7 +118,8 @@ def schedule(rng: Random) -> Iterator[Act]:
 
 def perform(scene: Scene, act: Act, rng: Random) -> None:
     """Do it, whatever is away already, and start again what is dead."""
-    with contextlib.suppress(psycopg.OperationalError, OSError):  # it hit what was down already
+    down_already = (psycopg.OperationalError, redis.exceptions.ConnectionError, OSError)
+    with contextlib.suppress(*down_already):
         act(scene, rng)
     scene.revive()
 
