@@ -57,7 +57,7 @@ class Coalescer(Generic[Item, Result]):
     async def ask(self, item: Item, *, is_last: bool = False) -> Result:
         """The answer to one item, after a round trip shared with others.
 
-        Whoever knows that it `is_last`, that nobody else will ask soon, ends the wait for others.
+        An asker that `is_last` expects no other soon, and ends the wait for others.
         """
         loop = asyncio.get_running_loop()
         asked: _Asked[Item, Result] = _Asked(item, loop.time(), loop.create_future())

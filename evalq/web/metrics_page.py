@@ -64,7 +64,7 @@ def _measure_jobs(db: Database) -> Iterator[Metric]:
 
 
 def _measure_calls(db: Database) -> Iterator[Metric]:
-    """Counters of the day: they begin anew at midnight UTC, as if the process had been restarted."""
+    """Counters of the day: they start from zero at midnight UTC, as if the process had been restarted."""
     made = Metric("evalq_calls_total", "counter", "Calls of the day (UTC) that ended, by outcome.")
     spent = Metric("evalq_call_cost_usd_total", "counter", "Dollars of the calls of the day (UTC).")
     dollars: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
